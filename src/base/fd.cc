@@ -1,0 +1,50 @@
+#include "base/fd.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace sonde {
+
+Error ErrnoError(const std::string& thing, int saved_errno) {
+  Error::Kind kind = Error::Kind::kIo;
+  if (saved_errno == ENOENT || saved_errno == ENOTDIR)
+    kind = Error::Kind::kNotFound;
+  if (saved_errno == EACCES || saved_errno == EPERM)
+    kind = Error::Kind::kDenied;
+  return {kind, thing + ": " + std::generic_category().message(saved_errno)};
+}
+
+Result<std::string> ReadFile(const std::string& path, size_t limit) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) return ErrnoError(path, errno);
+  std::string text;
+  char buffer[16384];
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(path, errno);
+    if (n == 0) return text;
+    if (text.size() + static_cast<size_t>(n) > limit)
+      return Error{Error::Kind::kIo,
+                   path + ": more than " + std::to_string(limit) + " bytes"};
+    text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+int WriteAll(int fd, const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = ::write(fd, at, size);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    at += n;
+    size -= static_cast<size_t>(n);
+  }
+  return 0;
+}
+
+}  // namespace sonde

@@ -1,0 +1,49 @@
+#ifndef SONDE_BASE_FD_H_
+#define SONDE_BASE_FD_H_
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace sonde {
+
+// Owns one file descriptor and closes it. -1 means none. Movable, not copyable.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) Reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~Fd() { Reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }
+  void Reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// Error of the kind that fits `saved_errno`, as "thing: No such file".
+Error ErrnoError(const std::string& thing, int saved_errno);
+
+// The whole of a small file (at most `limit` bytes; more is an error).
+Result<std::string> ReadFile(const std::string& path, size_t limit = 1 << 20);
+
+// Writes all of `size` bytes, through short writes and EINTR. Returns 0 or the
+// errno.
+int WriteAll(int fd, const void* data, size_t size);
+
+}  // namespace sonde
+
+#endif  // SONDE_BASE_FD_H_

@@ -1,0 +1,389 @@
+// The payload of a kEvents frame:
+//
+//     track count first_ordinal flags begin end-begin first_end-begin max_depth
+//     columns
+//
+// Events stand in the order they ended, which is the order they become known:
+// no sorting while recording, an event is complete when it is written, and on
+// one depth the order of ends is the order of begins. If something did come out
+// of order, flag 1 is missing and the end column holds signed differences.
+
+#include "trace/event_chunk.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace sonde {
+namespace {
+
+constexpr uint64_t kSortedFlag = 1;
+constexpr uint32_t kMaxNames = 1u << 26;  // string ids beyond are damage
+
+uint8_t Id(EventColumn column) { return static_cast<uint8_t>(column); }
+
+// True if all of values[begin, end) are values[begin].
+template <typename T>
+bool AllEqual(const std::vector<T>& values, size_t begin, size_t end) {
+  for (size_t i = begin + 1; i < end; ++i)
+    if (values[i] != values[begin]) return false;
+  return true;
+}
+
+template <typename T>
+void AddValues(EventColumn id, const std::vector<T>& values, size_t begin,
+               size_t end, std::string& raw, ColumnWriter& columns) {
+  if (values.empty()) return;
+  if (AllEqual(values, begin, end)) {
+    if (values[begin] != 0)
+      columns.AddConstant(Id(id), static_cast<uint64_t>(values[begin]));
+    return;
+  }
+  raw.clear();
+  AppendVarints(values.data() + begin, end - begin, raw,
+                [](T v) { return static_cast<uint64_t>(v); });
+  columns.Add(Id(id), raw);
+}
+
+}  // namespace
+
+void EventColumns::Clear() {
+  end_ns.clear();
+  dur_ns.clear();
+  name.clear();
+  depth.clear();
+  for (auto& values : rare) values.clear();
+  has_rare_ = false;
+}
+
+void EventColumns::AddRare(const Event& event) {
+  const size_t before = size() - 1;
+  has_rare_ = true;
+  const auto put = [&](EventColumn column, uint64_t value) {
+    auto& values = rare[Id(column)];
+    if (values.empty() && value == 0) return;
+    values.resize(before);
+    values.push_back(value);
+  };
+  put(EventColumn::kKind, static_cast<uint64_t>(event.kind));
+  put(EventColumn::kFlags, event.flags);
+  put(EventColumn::kCategory, event.category);
+  put(EventColumn::kArgs, event.args);
+  put(EventColumn::kStack, event.stack);
+  put(EventColumn::kFlowIn, event.flow_in);
+  put(EventColumn::kFlowOut, event.flow_out);
+}
+
+Event EventColumns::At(size_t i) const {
+  Event event;
+  event.dur_ns = dur_ns[i];
+  event.begin_ns = end_ns[i] - dur_ns[i];
+  event.name = name[i];
+  event.depth = depth[i];
+  event.kind = static_cast<Event::Kind>(Rare(EventColumn::kKind, i));
+  event.flags = static_cast<uint8_t>(Rare(EventColumn::kFlags, i));
+  event.category = static_cast<uint32_t>(Rare(EventColumn::kCategory, i));
+  event.args = static_cast<uint32_t>(Rare(EventColumn::kArgs, i));
+  event.stack = static_cast<uint32_t>(Rare(EventColumn::kStack, i));
+  event.flow_in = Rare(EventColumn::kFlowIn, i);
+  event.flow_out = Rare(EventColumn::kFlowOut, i);
+  return event;
+}
+
+void EventChunkInfo::Encode(ByteWriter& out) const {
+  out.Varint(track);
+  out.Varint(count);
+  out.Varint(first_ordinal);
+  out.Varint(sorted ? kSortedFlag : 0);
+  out.Signed(begin_ns);
+  out.Varint(static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(begin_ns));
+  out.Signed(first_end_ns);
+  out.Varint(max_depth);
+}
+
+bool EventChunkInfo::Decode(ByteReader& in) {
+  track = in.Varint32();
+  count = in.Varint32();
+  first_ordinal = in.Varint();
+  sorted = (in.Varint() & kSortedFlag) != 0;
+  begin_ns = in.Signed();
+  const uint64_t span = in.Varint();
+  end_ns = static_cast<int64_t>(static_cast<uint64_t>(begin_ns) + span);
+  first_end_ns = in.Signed();
+  max_depth = in.Varint32();
+  return in.ok() && count > 0 && count <= kMaxChunkEvents &&
+         end_ns >= begin_ns && max_depth <= UINT16_MAX;
+}
+
+std::string EventChunkEncoder::Encode(const EventColumns& events, size_t begin,
+                                      size_t end, bool summaries,
+                                      EventChunkInfo& info) {
+  CHECK(begin < end && end <= events.size() && end - begin <= kMaxChunkEvents);
+  info.count = static_cast<uint32_t>(end - begin);
+  info.first_end_ns = events.end_ns[begin];
+  info.begin_ns = INT64_MAX;
+  info.end_ns = INT64_MIN;
+  info.max_depth = 0;
+  info.sorted = true;
+  int64_t previous = events.end_ns[begin];
+  for (size_t i = begin; i < end; ++i) {
+    const int64_t at = events.end_ns[i];
+    info.sorted &= at >= previous;
+    previous = at;
+    info.begin_ns = std::min(info.begin_ns, at - events.dur_ns[i]);
+    info.end_ns = std::max(info.end_ns, at);
+    info.max_depth = std::max<uint32_t>(info.max_depth, events.depth[i]);
+  }
+
+  ColumnWriter columns(memory_);
+  raw_.clear();
+  previous = events.end_ns[begin];
+  if (info.sorted) {
+    AppendVarints(events.end_ns.data() + begin, end - begin, raw_,
+                  [&](int64_t v) {
+                    const int64_t step = v - previous;
+                    previous = v;
+                    return static_cast<uint64_t>(step);
+                  });
+  } else {
+    AppendVarints(events.end_ns.data() + begin, end - begin, raw_,
+                  [&](int64_t v) {
+                    const int64_t step = v - previous;
+                    previous = v;
+                    return ZigZag(step);
+                  });
+  }
+  columns.Add(Id(EventColumn::kEnd), raw_);
+  AddValues(EventColumn::kDur, events.dur_ns, begin, end, raw_, columns);
+  AddValues(EventColumn::kName, events.name, begin, end, raw_, columns);
+  AddValues(EventColumn::kDepth, events.depth, begin, end, raw_, columns);
+  for (uint8_t id = Id(EventColumn::kKind); id < kValueColumns; ++id) {
+    AddValues(static_cast<EventColumn>(id), events.rare[id], begin, end, raw_,
+              columns);
+  }
+  if (summaries) {
+    CHECK(begin == 0 && end == events.size());
+    Summarise(events, info, columns);
+  }
+
+  ByteWriter payload;
+  info.Encode(payload);
+  columns.AppendTo(payload);
+  return payload.Take();
+}
+
+void EventChunkEncoder::Summarise(const EventColumns& events,
+                                  EventChunkInfo& info, ColumnWriter& columns) {
+  std::vector<LodRow> fine(info.max_depth + 1), coarse(info.max_depth + 1);
+  std::vector<LodNode> open_fine(info.max_depth + 1),
+      open_coarse(info.max_depth + 1);
+  const auto extend = [](LodNode& node, int64_t begin, int64_t end,
+                         uint64_t busy, uint64_t max_dur, uint32_t max_name,
+                         uint32_t count) {
+    if (node.count == 0) {
+      node = {begin, end, busy, max_dur, max_name, count};
+      return;
+    }
+    node.begin_ns = std::min(node.begin_ns, begin);
+    node.end_ns = std::max(node.end_ns, end);
+    node.busy_ns += busy;
+    if (max_dur > node.max_dur_ns) {
+      node.max_dur_ns = max_dur;
+      node.max_name = max_name;
+    }
+    node.count += count;
+  };
+  const auto close = [&](uint16_t depth) {
+    LodNode& node = open_fine[depth];
+    fine[depth].nodes.push_back(node);
+    extend(open_coarse[depth], node.begin_ns, node.end_ns, node.busy_ns,
+           node.max_dur_ns, node.max_name, node.count);
+    node.count = 0;
+    if (open_coarse[depth].count >= kLodCoarseEvents) {
+      coarse[depth].nodes.push_back(open_coarse[depth]);
+      open_coarse[depth].count = 0;
+    }
+  };
+  for (size_t i = 0; i < events.size(); ++i) {
+    const uint16_t depth = events.depth[i];
+    const int64_t end = events.end_ns[i];
+    const uint64_t dur = static_cast<uint64_t>(events.dur_ns[i]);
+    LodNode& node = open_fine[depth];
+    extend(node, end - events.dur_ns[i], end, dur, dur, events.name[i], 1);
+    if (node.count == kLodEvents) close(depth);
+  }
+  for (uint32_t depth = 0; depth <= info.max_depth; ++depth) {
+    fine[depth].depth = coarse[depth].depth = static_cast<uint16_t>(depth);
+    if (open_fine[depth].count > 0) close(static_cast<uint16_t>(depth));
+    if (open_coarse[depth].count > 0)
+      coarse[depth].nodes.push_back(open_coarse[depth]);
+  }
+  raw_.clear();
+  EncodeLod(fine, info.begin_ns, kLodEvents, raw_);
+  columns.Add(Id(EventColumn::kLod), raw_);
+  raw_.clear();
+  EncodeLod(coarse, info.begin_ns, kLodCoarseEvents, raw_);
+  columns.Add(Id(EventColumn::kLodCoarse), raw_);
+
+  Aggregate(events);
+  ByteWriter rows;
+  rows.Varint(aggregates_.size());
+  for (const NameAggregate& row : aggregates_) row.Encode(rows);
+  columns.Add(Id(EventColumn::kAggregates), rows.bytes());
+}
+
+void EventChunkEncoder::Aggregate(const EventColumns& events) {
+  aggregates_.clear();
+  hits_.clear();
+  const auto& kinds = events.rare[Id(EventColumn::kKind)];
+  for (size_t i = 0; i < events.size(); ++i) {
+    const uint32_t name = events.name[i];
+    CHECK(name < kMaxNames);
+    if (name >= slot_of_name_.size()) slot_of_name_.resize(name + 1);
+    uint32_t slot = slot_of_name_[name];
+    if (slot == 0) {
+      aggregates_.emplace_back();
+      aggregates_.back().name = name;
+      hits_.resize(aggregates_.size() * Histogram::kBuckets);
+      slot = slot_of_name_[name] = static_cast<uint32_t>(aggregates_.size());
+    }
+    NameAggregate& row = aggregates_[slot - 1];
+    const int64_t dur = events.dur_ns[i];
+    const uint64_t size = static_cast<uint64_t>(dur);
+    ++row.count;
+    row.sum += size;
+    row.min = std::min(row.min, size);
+    row.max = std::max(row.max, size);
+    ++hits_[(slot - 1) * Histogram::kBuckets + Histogram::BucketOf(size)];
+
+    const bool instant = i < kinds.size() && kinds[i] != 0;
+    if (instant) continue;
+    const size_t depth = events.depth[i];
+    if (depth + 2 > inner_ns_.size()) inner_ns_.resize(depth + 2);
+    row.self += dur - inner_ns_[depth + 1];
+    inner_ns_[depth + 1] = 0;
+    inner_ns_[depth] += dur;
+  }
+  for (size_t slot = 0; slot < aggregates_.size(); ++slot) {
+    slot_of_name_[aggregates_[slot].name] = 0;
+    const uint16_t* hits = &hits_[slot * Histogram::kBuckets];
+    for (uint32_t b = 0; b < Histogram::kBuckets; ++b)
+      if (hits[b] != 0) aggregates_[slot].durations.Add(b, hits[b]);
+  }
+}
+
+void EventChunkEncoder::EncodeLod(const std::vector<LodRow>& rows,
+                                  int64_t base_ns, uint32_t node_events,
+                                  std::string& out) {
+  ByteWriter bytes;
+  for (const LodRow& row : rows) {
+    if (row.nodes.empty()) continue;
+    bytes.Varint(row.depth);
+    bytes.Varint(row.nodes.size());
+    int64_t previous = base_ns;
+    for (const LodNode& node : row.nodes) {
+      const int64_t span = node.end_ns - node.begin_ns;
+      bytes.Signed(node.begin_ns - previous);
+      bytes.Varint(static_cast<uint64_t>(span));
+      bytes.Signed(span - static_cast<int64_t>(node.busy_ns));
+      bytes.Varint(node.max_dur_ns);
+      bytes.Varint(node.max_name);
+      bytes.Signed(static_cast<int64_t>(node_events) - node.count);
+      previous = node.end_ns;
+    }
+  }
+  out.append(bytes.bytes());
+}
+
+bool EventChunkDecoder::Open(std::string_view payload) {
+  ByteReader in(payload);
+  return info_.Decode(in) && columns_.Parse(in);
+}
+
+bool EventChunkDecoder::has_summaries() const {
+  return columns_.Has(Id(EventColumn::kAggregates));
+}
+
+bool EventChunkDecoder::Decode(uint32_t mask, EventColumns& out) {
+  out.Clear();
+  const size_t count = info_.count;
+  bool ok = true;
+  if (mask & kMaskTime) {
+    ok = columns_.Values(Id(EventColumn::kEnd), count, scratch_, out.end_ns) &&
+         columns_.Values(Id(EventColumn::kDur), count, scratch_, out.dur_ns);
+    uint64_t at = static_cast<uint64_t>(info_.first_end_ns);
+    if (info_.sorted) {
+      for (int64_t& v : out.end_ns)
+        v = static_cast<int64_t>(at += static_cast<uint64_t>(v));
+    } else {
+      for (int64_t& v : out.end_ns)
+        v = static_cast<int64_t>(
+            at += static_cast<uint64_t>(UnZigZag(static_cast<uint64_t>(v))));
+    }
+    // A checksum cannot tell a liar: negative or absurd times are damage.
+    for (size_t i = 0; ok && i < count; ++i)
+      ok = out.dur_ns[i] >= 0 && out.end_ns[i] >= info_.begin_ns &&
+           out.end_ns[i] <= info_.end_ns &&
+           out.dur_ns[i] <= out.end_ns[i] - info_.begin_ns;
+  }
+  if (ok && (mask & kMaskName))
+    ok = columns_.Values(Id(EventColumn::kName), count, scratch_, out.name);
+  if (ok && (mask & kMaskDepth))
+    ok = columns_.Values(Id(EventColumn::kDepth), count, scratch_, out.depth);
+  if (ok && (mask & kMaskRare)) {
+    for (uint8_t id = Id(EventColumn::kKind); ok && id < kValueColumns; ++id)
+      if (columns_.Has(id))
+        ok = columns_.Values(id, count, scratch_, out.rare[id]);
+  }
+  return ok;
+}
+
+bool EventChunkDecoder::Aggregates(std::vector<NameAggregate>& out) {
+  out.clear();
+  std::string_view raw;
+  bool constant = false;
+  if (!columns_.Get(Id(EventColumn::kAggregates), scratch_, &raw, &constant))
+    return false;
+  ByteReader in(raw);
+  const uint64_t rows = in.Varint();
+  if (!in.ok() || rows > info_.count) return false;
+  out.resize(static_cast<size_t>(rows));
+  for (NameAggregate& row : out)
+    if (!row.Decode(in)) return false;
+  return true;
+}
+
+bool EventChunkDecoder::Lod(bool coarse, std::vector<LodRow>& out) {
+  out.clear();
+  std::string_view raw;
+  bool constant = false;
+  const EventColumn id = coarse ? EventColumn::kLodCoarse : EventColumn::kLod;
+  if (!columns_.Get(Id(id), scratch_, &raw, &constant)) return false;
+  const uint32_t node_events = coarse ? kLodCoarseEvents : kLodEvents;
+  ByteReader in(raw);
+  while (!in.AtEnd()) {
+    LodRow row;
+    row.depth = static_cast<uint16_t>(in.Varint());
+    const uint64_t nodes = in.Varint();
+    if (!in.ok() || nodes > info_.count) return false;
+    uint64_t previous = static_cast<uint64_t>(info_.begin_ns);
+    for (uint64_t i = 0; i < nodes; ++i) {
+      LodNode node;
+      const uint64_t begin = previous + static_cast<uint64_t>(in.Signed());
+      const uint64_t span = in.Varint();
+      node.begin_ns = static_cast<int64_t>(begin);
+      node.end_ns = static_cast<int64_t>(begin + span);
+      node.busy_ns = span - static_cast<uint64_t>(in.Signed());
+      node.max_dur_ns = in.Varint();
+      node.max_name = in.Varint32();
+      node.count = static_cast<uint32_t>(node_events - in.Signed());
+      previous = begin + span;
+      if (!in.ok()) return false;
+      row.nodes.push_back(node);
+    }
+    out.push_back(std::move(row));
+  }
+  return in.ok();
+}
+
+}  // namespace sonde

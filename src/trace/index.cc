@@ -1,0 +1,69 @@
+#include "trace/index.h"
+
+namespace sonde {
+
+std::string EncodeIndex(const std::vector<IndexEntry>& entries) {
+  ByteWriter out;
+  out.Varint(entries.size());
+  int64_t offset = 0;
+  uint32_t sequence = 0;
+  for (const IndexEntry& entry : entries) {
+    out.Varint(static_cast<uint64_t>(entry.kind));
+    out.Signed(entry.offset - offset);
+    out.Varint(static_cast<uint64_t>(entry.size));
+    out.Signed(static_cast<int64_t>(entry.sequence) - sequence);
+    offset = entry.offset + entry.size;
+    sequence = entry.sequence + 1;
+    if (entry.kind == FrameKind::kEvents) entry.events.Encode(out);
+    if (entry.kind == FrameKind::kCounters) entry.counters.Encode(out);
+  }
+  return out.Take();
+}
+
+bool DecodeIndex(std::string_view payload, std::vector<IndexEntry>& out) {
+  ByteReader in(payload);
+  const uint64_t count = in.Varint();
+  if (!in.ok() || count > payload.size()) return false;
+  out.clear();
+  out.reserve(static_cast<size_t>(count));
+  uint64_t offset = 0;
+  uint32_t sequence = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    IndexEntry entry;
+    const uint64_t kind = in.Varint();
+    if (kind > UINT8_MAX) return false;
+    entry.kind = static_cast<FrameKind>(kind);
+    offset += static_cast<uint64_t>(in.Signed());
+    entry.offset = static_cast<int64_t>(offset);
+    entry.size = static_cast<int64_t>(in.Varint());
+    entry.sequence = sequence + static_cast<uint32_t>(in.Signed());
+    offset += static_cast<uint64_t>(entry.size);
+    sequence = entry.sequence + 1;
+    if (entry.kind == FrameKind::kEvents && !entry.events.Decode(in))
+      return false;
+    if (entry.kind == FrameKind::kCounters && !entry.counters.Decode(in))
+      return false;
+    if (!in.ok() || entry.offset < 0 || entry.size < 0) return false;
+    out.push_back(entry);
+  }
+  return in.AtEnd();
+}
+
+std::string EndMark::Encode() const {
+  ByteWriter out;
+  out.U64(static_cast<uint64_t>(index_offset));
+  out.U64(events);
+  out.U64(static_cast<uint64_t>(file_size));
+  return out.Take();
+}
+
+bool EndMark::Decode(std::string_view payload) {
+  if (payload.size() != kSize) return false;
+  ByteReader in(payload);
+  index_offset = static_cast<int64_t>(in.U64());
+  events = in.U64();
+  file_size = static_cast<int64_t>(in.U64());
+  return in.ok();
+}
+
+}  // namespace sonde

@@ -1,0 +1,44 @@
+#ifndef SONDE_TRACE_INDEX_H_
+#define SONDE_TRACE_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/counter_chunk.h"
+#include "trace/event_chunk.h"
+#include "trace/format.h"
+
+namespace sonde {
+
+// Where a frame stands and, for chunks, what is in it: all a reader needs to
+// decide whether to read it.
+struct IndexEntry {
+  FrameKind kind = FrameKind::kEnd;
+  int64_t offset = 0;
+  int64_t size = 0;  // header and payload
+  uint32_t sequence = 0;
+  EventChunkInfo events;      // kEvents only
+  CounterChunkInfo counters;  // kCounters only
+};
+
+// The payload of a kIndex frame.
+std::string EncodeIndex(const std::vector<IndexEntry>& entries);
+// False if damaged.
+bool DecodeIndex(std::string_view payload, std::vector<IndexEntry>& out);
+
+// The payload of the kEnd frame, the last of a finished trace.
+struct EndMark {
+  static constexpr size_t kSize = 24;
+  int64_t index_offset = 0;
+  uint64_t events = 0;  // slices, instants and counter values, ever added
+  int64_t file_size = 0;
+
+  std::string Encode() const;
+  bool Decode(std::string_view payload);
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_TRACE_INDEX_H_

@@ -1,0 +1,253 @@
+#include "trace/reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "base/check.h"
+#include "trace/bytes.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kWindow = 256 << 10;
+
+bool IsChunk(FrameKind kind) {
+  return kind == FrameKind::kEvents || kind == FrameKind::kCounters;
+}
+
+// The next place at or behind `from` where a frame's header stands, or the
+// source's size.
+int64_t FindFrame(const Source& source, int64_t from) {
+  std::string window;
+  while (from < source.size()) {
+    source.Read(from, kWindow, window);
+    if (window.empty()) break;
+    const std::string_view view(window);
+    const std::string_view magic(reinterpret_cast<const char*>(kFrameMagic),
+                                 sizeof(kFrameMagic));
+    size_t at = 0;
+    while ((at = view.find(magic, at)) != std::string_view::npos) {
+      std::string head;
+      source.Read(from + static_cast<int64_t>(at), kFrameHeaderSize, head);
+      if (FrameHeader::Decode(head)) return from + static_cast<int64_t>(at);
+      ++at;
+    }
+    if (window.size() < kWindow) break;
+    from += static_cast<int64_t>(window.size() - sizeof(kFrameMagic) + 1);
+  }
+  return source.size();
+}
+
+}  // namespace
+
+bool TraceReader::LooksLikeTrace(std::string_view first_bytes) {
+  return first_bytes.size() >= sizeof(kFileMagic) &&
+         std::memcmp(first_bytes.data(), kFileMagic, sizeof(kFileMagic)) == 0;
+}
+
+Result<TraceReader> TraceReader::Open(const std::string& path) {
+  TRY(auto file, Source::OpenFile(path));
+  std::shared_ptr<Source> journal;
+  if (auto opened = Source::OpenFile(path + ".journal"); opened.ok())
+    journal = opened.Take();
+  TraceReader reader;
+  TRY_OK(reader.OpenSources(std::move(file), std::move(journal), path));
+  return reader;
+}
+
+Result<TraceReader> TraceReader::OpenBytes(std::shared_ptr<std::string> bytes,
+                                           const std::string& name) {
+  TraceReader reader;
+  TRY_OK(reader.OpenSources(Source::OfBytes(std::move(bytes)), nullptr, name));
+  return reader;
+}
+
+Status TraceReader::OpenSources(std::shared_ptr<Source> file,
+                                std::shared_ptr<Source> journal,
+                                const std::string& name) {
+  file_ = std::move(file);
+  std::string head;
+  file_->Read(0, kFileHeaderSize, head);
+  const auto header = FileHeader::Decode(head);
+  if (header) {
+    header_ = *header;
+    if (header_.version > kFormatVersion)
+      return Error{Error::Kind::kUnsupported,
+                   name + ": written by a newer sonde (format " +
+                       std::to_string(header_.version) + ", this one reads " +
+                       std::to_string(kFormatVersion) + ")",
+                   "use the sonde that made it, or a newer one"};
+  }
+  if (header && OpenByIndex()) {
+    finished_ = true;
+    if (file_->size() > kVerifyBytes) return Ok();
+    // Small enough to know, not to hope.
+    frames_.clear();
+  }
+
+  Scan(*file_, false);
+  verified_ = true;
+  if (!header && frames_.empty())
+    return Error{Error::Kind::kCorrupt, name + ": not a trace file",
+                 "`sonde run -- <command>` makes one"};
+  if (!header)
+    damages_.insert(damages_.begin(), {false, 0, kFileHeaderSize,
+                                       "the file's header is damaged"});
+  if (!finished_ && journal && header) {
+    journal->Read(0, kFileHeaderSize, head);
+    const auto journal_header = FileHeader::Decode(head);
+    if (journal_header && journal_header->journal &&
+        journal_header->session == header_.session) {
+      journal_ = std::move(journal);
+      Scan(*journal_, true);
+    }
+  }
+  Merge();
+  return Ok();
+}
+
+bool TraceReader::OpenByIndex() {
+  constexpr int64_t kEndSize =
+      static_cast<int64_t>(kFrameHeaderSize + EndMark::kSize);
+  std::string bytes, payload;
+  file_->Read(file_->size() - kEndSize, kEndSize, bytes);
+  FrameRef end;
+  end.offset = file_->size() - kEndSize;
+  end.size = kEndSize;
+  EndMark mark;
+  const auto head = FrameHeader::Decode(bytes);
+  if (!head || head->kind != FrameKind::kEnd || !Read(end, payload) ||
+      !mark.Decode(payload) || mark.file_size != file_->size() ||
+      mark.index_offset < static_cast<int64_t>(kFileHeaderSize) ||
+      mark.index_offset >= end.offset)
+    return false;
+  FrameRef index;
+  index.offset = mark.index_offset;
+  index.size = end.offset - mark.index_offset;
+  std::vector<IndexEntry> entries;
+  if (!Read(index, payload) || !DecodeIndex(payload, entries)) return false;
+  for (const IndexEntry& entry : entries) {
+    if (entry.offset < static_cast<int64_t>(kFileHeaderSize) ||
+        entry.size < static_cast<int64_t>(kFrameHeaderSize) ||
+        entry.size > mark.index_offset - entry.offset)
+      return false;
+    FrameRef ref;
+    static_cast<IndexEntry&>(ref) = entry;
+    frames_.push_back(ref);
+  }
+  events_written_ = mark.events;
+  return true;
+}
+
+void TraceReader::Scan(const Source& source, bool journal) {
+  int64_t at = kFileHeaderSize;
+  while (at < source.size()) {
+    int64_t size = 0;
+    if (TakeFrame(source, journal, at, &size)) {
+      at += size;
+      continue;
+    }
+    // `size` is set if the frame's length can be trusted and its content not.
+    const int64_t search = at + (size ? size : 1);
+    const int64_t next = FindFrame(source, search);
+    std::string bytes;
+    source.Read(at, kFileHeaderSize, bytes);
+    const auto other = FileHeader::Decode(bytes);
+    if (other && other->session != header_.session) {
+      damages_.push_back(
+          {journal, at, source.size() - at, "another trace was appended here"});
+      return;
+    }
+    const bool tail = next == source.size() && !size;
+    damages_.push_back(
+        {journal, at, next - at,
+         tail ? "the last frame is incomplete" : "damaged frame"});
+    at = next;
+  }
+}
+
+// Reads and checks the frame at `offset`. If it is whole, lists it.
+bool TraceReader::TakeFrame(const Source& source, bool journal, int64_t offset,
+                            int64_t* size) {
+  std::string bytes;
+  source.Read(offset, kFrameHeaderSize, bytes);
+  const auto header = FrameHeader::Decode(bytes);
+  if (!header) return false;
+  FrameRef ref;
+  ref.kind = header->kind;
+  ref.journal = journal;
+  ref.offset = offset;
+  ref.size = static_cast<int64_t>(kFrameHeaderSize) + header->length;
+  ref.sequence = header->sequence;
+  if (ref.size > source.size() - offset) return false;
+  *size = ref.size;
+  source.Read(offset + static_cast<int64_t>(kFrameHeaderSize), header->length,
+              bytes);
+  if (bytes.size() != header->length || Checksum(bytes) != header->checksum)
+    return false;
+  if (IsChunk(ref.kind)) {
+    ByteReader in(bytes);
+    const bool ok = ref.kind == FrameKind::kEvents ? ref.events.Decode(in)
+                                                   : ref.counters.Decode(in);
+    if (!ok) return false;
+  }
+  if (ref.kind != FrameKind::kIndex && ref.kind != FrameKind::kEnd)
+    frames_.push_back(ref);
+  return true;
+}
+
+// Orders the frames of file and journal as they were written and drops what
+// stands twice.
+void TraceReader::Merge() {
+  // A journal frame carries the number of the file's next frame.
+  std::stable_sort(frames_.begin(), frames_.end(),
+                   [](const FrameRef& a, const FrameRef& b) {
+                     if (a.sequence != b.sequence)
+                       return a.sequence < b.sequence;
+                     return a.journal && !b.journal;
+                   });
+  std::set<uint32_t> seen;
+  std::map<std::pair<FrameKind, uint32_t>, uint64_t> in_file;
+  const auto stream = [](const FrameRef& f) {
+    return std::pair(f.kind, f.kind == FrameKind::kEvents ? f.events.track
+                                                          : f.counters.group);
+  };
+  const auto ordinal = [](const FrameRef& f) {
+    return f.kind == FrameKind::kEvents ? f.events.first_ordinal
+                                        : f.counters.first_ordinal;
+  };
+  for (const FrameRef& f : frames_) {
+    if (f.journal || !IsChunk(f.kind)) continue;
+    const uint64_t count =
+        f.kind == FrameKind::kEvents ? f.events.count : f.counters.ticks;
+    uint64_t& covered = in_file[stream(f)];
+    covered = std::max(covered, ordinal(f) + count);
+  }
+  std::erase_if(frames_, [&](const FrameRef& f) {
+    if (!f.journal) return !seen.insert(f.sequence).second;
+    if (!IsChunk(f.kind)) return false;
+    const auto at = in_file.find(stream(f));
+    return at != in_file.end() && ordinal(f) < at->second;
+  });
+}
+
+bool TraceReader::Read(const FrameRef& frame, std::string& out) const {
+  const Source& source = frame.journal ? *journal_ : *file_;
+  thread_local std::string bytes;
+  source.Read(frame.offset, static_cast<size_t>(frame.size), bytes);
+  if (bytes.size() != static_cast<size_t>(frame.size)) return false;
+  const auto header = FrameHeader::Decode(bytes);
+  if (!header || header->length != bytes.size() - kFrameHeaderSize)
+    return false;
+  // Most frames, and all chunks, are stored as they are.
+  const std::string_view stored =
+      std::string_view(bytes).substr(kFrameHeaderSize);
+  auto payload = DecodePayload(*header, stored);
+  if (!payload.ok()) return false;
+  out = payload.Take();
+  return true;
+}
+
+}  // namespace sonde

@@ -1,0 +1,85 @@
+#ifndef SONDE_TRACE_READER_H_
+#define SONDE_TRACE_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/frame.h"
+#include "trace/index.h"
+#include "trace/source.h"
+
+namespace sonde {
+
+// A part of the file that could not be read, skipped.
+struct Damage {
+  bool journal = false;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  std::string what;
+};
+
+// A frame that can be read: an index entry, and which file it is in.
+struct FrameRef : IndexEntry {
+  bool journal = false;
+};
+
+// Finds the frames of a trace, whatever state it is in.
+//
+//  - A finished trace is opened by its index; nothing else is read. Up to
+//    kVerifyBytes every checksum is verified all the same.
+//  - A trace without an end (killed, full, cut off) is walked from the front,
+//    and the journal beside it is taken in.
+//  - Damaged parts are skipped and listed with their byte range.
+//  - Events are listed once, also if they stand in file and journal.
+//
+// Every byte is taken for hostile. Read() may be called from several threads.
+class TraceReader {
+ public:
+  static constexpr int64_t kVerifyBytes = 16 << 20;
+
+  static Result<TraceReader> Open(const std::string& path);
+  static Result<TraceReader> OpenBytes(std::shared_ptr<std::string> bytes,
+                                       const std::string& name);
+
+  // True if these are the first bytes of a file of ours.
+  static bool LooksLikeTrace(std::string_view first_bytes);
+
+  const FileHeader& header() const { return header_; }
+  // The recording was closed, not cut off.
+  bool finished() const { return finished_; }
+  // Every byte was checked, not only what has been read since.
+  bool verified() const { return verified_; }
+  uint64_t events_written() const { return events_written_; }
+  int64_t file_size() const { return file_->size(); }
+
+  // In the order they were written.
+  const std::vector<FrameRef>& frames() const { return frames_; }
+  const std::vector<Damage>& damages() const { return damages_; }
+
+  // The payload of a frame, uncompressed, into `out`. False if it is damaged.
+  bool Read(const FrameRef& frame, std::string& out) const;
+
+ private:
+  Status OpenSources(std::shared_ptr<Source> file,
+                     std::shared_ptr<Source> journal, const std::string& name);
+  bool OpenByIndex();
+  void Scan(const Source& source, bool journal);
+  bool TakeFrame(const Source& source, bool journal, int64_t offset,
+                 int64_t* size);
+  void Merge();
+
+  std::shared_ptr<Source> file_, journal_;
+  FileHeader header_;
+  bool finished_ = false;
+  bool verified_ = false;
+  uint64_t events_written_ = 0;
+  std::vector<FrameRef> frames_;
+  std::vector<Damage> damages_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_TRACE_READER_H_

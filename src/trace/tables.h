@@ -1,0 +1,122 @@
+// The frames that are plain rows: tracks, processes, threads, series, stacks,
+// argument sets, clocks, losses, meta, totals.
+//
+//     rows := count:varint (size:varint fields[size])*count
+//
+// A reader takes the fields it knows from the front of a row and leaves the
+// rest: that is how a row grows without a new version. Fields that are not
+// there read as 0.
+
+#ifndef SONDE_TRACE_TABLES_H_
+#define SONDE_TRACE_TABLES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/aggregate.h"
+#include "trace/bytes.h"
+#include "trace/model.h"
+
+namespace sonde {
+
+// What one name cost on one track, over the whole trace (or over chunks that
+// had to be dropped).
+struct TrackTotal {
+  uint32_t track = 0;
+  NameAggregate aggregate;
+};
+
+struct MetaEntry {
+  std::string key;
+  std::string value;
+};
+
+struct StackRow {
+  bool is_frame = false;
+  uint32_t id = 0;
+  StackFrame frame;
+  StackNode node;
+};
+
+struct ArgSet {
+  uint32_t id = 0;
+  std::vector<Arg> args;
+};
+
+// A loss or clock row carries its ordinal, because the same row may stand in
+// the journal and in the file.
+struct LossRow {
+  uint64_t ordinal = 0;
+  Loss loss;
+};
+struct ClockRow {
+  uint64_t ordinal = 0;
+  ClockPair pair;
+};
+
+// Strings have ids in the order they were added; a frame holds a run of them.
+struct StringRun {
+  uint32_t first_id = 0;
+  std::vector<std::string_view> strings;
+};
+
+void EncodeRow(const Track& row, ByteWriter& out);
+void EncodeRow(const Process& row, ByteWriter& out);
+void EncodeRow(const Thread& row, ByteWriter& out);
+void EncodeRow(const Series& row, ByteWriter& out);
+void EncodeRow(const StackRow& row, ByteWriter& out);
+void EncodeRow(const ArgSet& row, ByteWriter& out);
+void EncodeRow(const LossRow& row, ByteWriter& out);
+void EncodeRow(const ClockRow& row, ByteWriter& out);
+void EncodeRow(const MetaEntry& row, ByteWriter& out);
+void EncodeRow(const TrackTotal& row, ByteWriter& out);
+
+bool DecodeRow(ByteReader& in, Track& row);
+bool DecodeRow(ByteReader& in, Process& row);
+bool DecodeRow(ByteReader& in, Thread& row);
+bool DecodeRow(ByteReader& in, Series& row);
+bool DecodeRow(ByteReader& in, StackRow& row);
+bool DecodeRow(ByteReader& in, ArgSet& row);
+bool DecodeRow(ByteReader& in, LossRow& row);
+bool DecodeRow(ByteReader& in, ClockRow& row);
+bool DecodeRow(ByteReader& in, MetaEntry& row);
+bool DecodeRow(ByteReader& in, TrackTotal& row);
+
+template <typename Row>
+std::string EncodeRows(const std::vector<Row>& rows) {
+  ByteWriter out, one;
+  out.Varint(rows.size());
+  for (const Row& row : rows) {
+    one.Clear();
+    EncodeRow(row, one);
+    out.Text(one.bytes());
+  }
+  return out.Take();
+}
+
+// Calls `take(row)` for each row. False at the first damaged one; those before
+// it were taken.
+template <typename Row, typename Take>
+bool DecodeRows(std::string_view payload, Take take) {
+  ByteReader in(payload);
+  const uint64_t count = in.Varint();
+  for (uint64_t i = 0; i < count; ++i) {
+    ByteReader fields(in.Text(payload.size()));
+    Row row;
+    if (!in.ok() || !DecodeRow(fields, row)) return false;
+    take(std::move(row));
+  }
+  return in.ok();
+}
+
+std::string EncodeStrings(uint32_t first_id,
+                          const std::vector<std::string_view>& strings);
+// Views into `payload`.
+bool DecodeStrings(std::string_view payload, StringRun& out);
+
+}  // namespace sonde
+
+#endif  // SONDE_TRACE_TABLES_H_

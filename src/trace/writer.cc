@@ -1,0 +1,515 @@
+#include "trace/writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kLongestString = 64 << 10;
+
+}  // namespace
+
+template <typename Row>
+Row& TraceWriter::Table<Row>::At(size_t key) {
+  if (key >= rows.size()) {
+    rows.resize(key + 1);
+    dirty.resize(key + 1);
+  }
+  return rows[key];
+}
+
+template <typename Row>
+void TraceWriter::Table<Row>::Mark(size_t key) {
+  if (!(dirty[key] & kForFile)) file_list.push_back(static_cast<uint32_t>(key));
+  if (!(dirty[key] & kForJournal))
+    journal_list.push_back(static_cast<uint32_t>(key));
+  dirty[key] = kForFile | kForJournal;
+}
+
+template <typename Row>
+std::vector<Row> TraceWriter::Table<Row>::TakeDirty(bool journal) {
+  std::vector<uint32_t>& list = journal ? journal_list : file_list;
+  std::sort(list.begin(), list.end());
+  std::vector<Row> out;
+  for (uint32_t key : list) {
+    out.push_back(rows[key]);
+    dirty[key] &= static_cast<uint8_t>(journal ? ~kForJournal : ~kForFile);
+  }
+  list.clear();
+  if (!journal) {
+    // What the file has, the journal need not repeat.
+    for (uint32_t key : journal_list)
+      dirty[key] &= static_cast<uint8_t>(~kForJournal);
+    journal_list.clear();
+  }
+  return out;
+}
+
+Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(
+    const std::string& path, const FileHeader& header, const Options& options) {
+  TRY(auto sink,
+      FileSink::Create(path, options.replace, options.reserve_bytes));
+  auto writer = std::unique_ptr<TraceWriter>(
+      new TraceWriter(std::move(sink), path, header, options));
+  if (writer->failure_) {
+    ::unlink(path.c_str());
+    return *writer->failure_;
+  }
+  writer->StartJournal();
+  return writer;
+}
+
+std::unique_ptr<TraceWriter> TraceWriter::CreateInMemory(
+    const FileHeader& header, std::shared_ptr<std::string> bytes) {
+  Options options;
+  options.journal = false;
+  return std::unique_ptr<TraceWriter>(new TraceWriter(
+      std::make_unique<MemorySink>(std::move(bytes)), "", header, options));
+}
+
+TraceWriter::TraceWriter(std::unique_ptr<Sink> file, std::string path,
+                         const FileHeader& header, const Options& options)
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      header_(header),
+      options_(options) {
+  CHECK(options_.max_bytes == 0 || options_.max_bytes >= kMinMaxBytes);
+  strings_.push_back(std::make_unique<std::string>());
+  string_ids_[*strings_[0]] = 0;
+  tracks_.emplace_back();  // ids start at 1
+  groups_.emplace_back();
+  series_.emplace_back();
+  track_rows_.At(0);
+  series_rows_.At(0);
+  if (const Status status = file_->Append(header_.Encode()); !status.ok())
+    Stop(status.error());
+}
+
+TraceWriter::~TraceWriter() = default;
+
+uint32_t TraceWriter::Intern(std::string_view text) {
+  if (text.size() > kLongestString) text = text.substr(0, kLongestString);
+  if (const auto at = string_ids_.find(text); at != string_ids_.end())
+    return at->second;
+  const uint32_t id = static_cast<uint32_t>(strings_.size());
+  strings_.push_back(std::make_unique<std::string>(text));
+  string_ids_[*strings_.back()] = id;
+  return id;
+}
+
+uint32_t TraceWriter::AddTrack(Track track) {
+  track.id = static_cast<uint32_t>(tracks_.size());
+  tracks_.push_back(std::make_unique<TrackBuffer>());
+  track_rows_.At(track.id) = track;
+  track_rows_.Mark(track.id);
+  return track.id;
+}
+
+uint32_t TraceWriter::AddSeries(Series series) {
+  CHECK(series.group > 0);
+  series.id = static_cast<uint32_t>(series_.size());
+  while (groups_.size() <= series.group)
+    groups_.push_back(std::make_unique<CounterGroup>());
+  series_.push_back({0, series.type, series.group, false});
+  series_rows_.At(series.id) = series;
+  series_rows_.Mark(series.id);
+  return series.id;
+}
+
+uint32_t TraceWriter::AddFrame(const StackFrame& frame) {
+  StackRow row{true, 0, frame, {}};
+  ByteWriter key;
+  EncodeRow(row, key);
+  const auto [at, fresh] = frame_ids_.try_emplace(key.Take(), frame_count_ + 1);
+  if (fresh) {
+    row.id = ++frame_count_;
+    stacks_.At(stacks_.rows.size()) = row;
+    stacks_.Mark(stacks_.rows.size() - 1);
+  }
+  return at->second;
+}
+
+uint32_t TraceWriter::AddStack(const StackNode& node) {
+  StackRow row{false, 0, {}, node};
+  ByteWriter key;
+  EncodeRow(row, key);
+  const auto [at, fresh] = stack_ids_.try_emplace(key.Take(), stack_count_ + 1);
+  if (fresh) {
+    row.id = ++stack_count_;
+    stacks_.At(stacks_.rows.size()) = row;
+    stacks_.Mark(stacks_.rows.size() - 1);
+  }
+  return at->second;
+}
+
+uint32_t TraceWriter::AddArgs(const std::vector<Arg>& args) {
+  if (args.empty()) return 0;
+  ArgSet set{0, args};
+  ByteWriter key;
+  EncodeRow(set, key);
+  const uint32_t next = static_cast<uint32_t>(args_.rows.size() + 1);
+  const auto [at, fresh] = arg_ids_.try_emplace(key.Take(), next);
+  if (fresh) {
+    set.id = next;
+    args_.At(next - 1) = std::move(set);
+    args_.Mark(next - 1);
+  }
+  return at->second;
+}
+
+void TraceWriter::PutProcess(const Process& process) {
+  CHECK(process.number != 0);
+  processes_.At(process.number) = process;
+  processes_.Mark(process.number);
+}
+
+void TraceWriter::PutThread(const Thread& thread) {
+  CHECK(thread.number != 0);
+  threads_.At(thread.number) = thread;
+  threads_.Mark(thread.number);
+}
+
+void TraceWriter::PutMeta(std::string_view key, std::string_view value) {
+  const auto [at, fresh] = meta_keys_.try_emplace(
+      std::string(key), static_cast<uint32_t>(meta_.rows.size()));
+  meta_.At(at->second) = {std::string(key),
+                          std::string(value.substr(0, kLongestString))};
+  meta_.Mark(at->second);
+}
+
+void TraceWriter::AddClock(const ClockPair& pair) {
+  const size_t key = clocks_.rows.size();
+  clocks_.At(key) = {key, pair};
+  clocks_.Mark(key);
+}
+
+size_t TraceWriter::AddLoss(Loss loss) {
+  const size_t key = losses_.rows.size();
+  losses_.At(key) = {key, std::move(loss)};
+  losses_.Mark(key);
+  return key;
+}
+
+void TraceWriter::UpdateLoss(size_t handle, const Loss& loss) {
+  losses_.At(handle).loss = loss;
+  losses_.Mark(handle);
+}
+
+void TraceWriter::BeginTick(uint32_t group, int64_t now_ns) {
+  CHECK(open_group_ == nullptr && group < groups_.size() && group > 0);
+  open_group_ = groups_[group].get();
+  // Time never runs backwards within a group.
+  const auto& times = open_group_->ticks.time_ns;
+  open_tick_ns_ = times.empty() ? now_ns : std::max(now_ns, times.back());
+}
+
+void TraceWriter::SetBits(uint32_t series, uint64_t value) {
+  SeriesState& state = series_[series];
+  CHECK(open_group_ == groups_[state.group].get());
+  if (state.live && state.value == value) return;
+  if (!state.live) {
+    auto& live = open_group_->live;
+    live.insert(std::lower_bound(live.begin(), live.end(), series), series);
+    state.live = true;
+  }
+  state.value = value;
+  open_group_->ticks.changes.push_back({series, value});
+}
+
+void TraceWriter::Gone(uint32_t series) {
+  SeriesState& state = series_[series];
+  CHECK(open_group_ == groups_[state.group].get());
+  if (!state.live) return;
+  state.live = false;
+  auto& live = open_group_->live;
+  live.erase(std::lower_bound(live.begin(), live.end(), series));
+  open_group_->ticks.gone.push_back(series);
+}
+
+void TraceWriter::EndTick() {
+  CHECK(open_group_ != nullptr);
+  CounterTicks& ticks = open_group_->ticks;
+  const size_t first = ticks.size() ? ticks.changed_end.back() : 0;
+  const size_t first_gone = ticks.size() ? ticks.gone_end.back() : 0;
+  if (ticks.size() == 0) {
+    // The first tick of a chunk names every series, so that it can be read
+    // without the chunks before it.
+    ticks.changes.clear();
+    for (uint32_t series : open_group_->live)
+      ticks.changes.push_back({series, series_[series].value});
+  } else {
+    std::sort(ticks.changes.begin() + static_cast<ptrdiff_t>(first),
+              ticks.changes.end(),
+              [](const auto& a, const auto& b) { return a.series < b.series; });
+  }
+  std::sort(ticks.gone.begin() + static_cast<ptrdiff_t>(first_gone),
+            ticks.gone.end());
+  ticks.time_ns.push_back(open_tick_ns_);
+  ticks.changed_end.push_back(static_cast<uint32_t>(ticks.changes.size()));
+  ticks.gone_end.push_back(static_cast<uint32_t>(ticks.gone.size()));
+  CounterGroup* const group = open_group_;
+  open_group_ = nullptr;
+  if (group->ticks.changes.size() < kMaxChunkValues &&
+      group->ticks.size() < kMaxChunkEvents)
+    return;
+  for (uint32_t id = 1; id < groups_.size(); ++id)
+    if (groups_[id].get() == group) SealGroup(id);
+}
+
+void TraceWriter::SealTrack(uint32_t track) {
+  TrackBuffer& buffer = *tracks_[track];
+  if (buffer.events.size() == 0) return;
+  IndexEntry entry;
+  entry.events.track = track;
+  entry.events.first_ordinal = buffer.ordinal;
+  const std::string payload = buffer.encoder.Encode(
+      buffer.events, 0, buffer.events.size(), true, entry.events);
+  events_ += buffer.events.size();
+  const bool put = Put(FrameKind::kEvents, payload, entry);
+  if (put) {
+    for (const NameAggregate& row : buffer.encoder.aggregates()) {
+      NameAggregate& total = buffer.totals[row.name];
+      total.name = row.name;
+      total.Merge(row);
+    }
+  }
+  buffer.ordinal += buffer.events.size();
+  buffer.events.Clear();
+  buffer.journaled = 0;
+}
+
+void TraceWriter::SealGroup(uint32_t id) {
+  CounterGroup& group = *groups_[id];
+  if (group.ticks.size() == 0) return;
+  IndexEntry entry;
+  entry.counters.group = id;
+  entry.counters.first_ordinal = group.ordinal;
+  const auto type_of = [this](uint32_t series) { return series_[series].type; };
+  const std::string payload =
+      EncodeCounterChunk(group.ticks, 0, group.ticks.size(), true, type_of,
+                         group.memory, entry.counters);
+  events_ += group.ticks.changes.size();
+  Put(FrameKind::kCounters, payload, entry);
+  group.ordinal += group.ticks.size();
+  group.ticks.Clear();
+  group.journaled = 0;
+}
+
+void TraceWriter::SealTables(bool journal) {
+  const auto put = [&](FrameKind kind, std::string_view payload) {
+    if (journal)
+      PutJournal(kind, payload);
+    else
+      Put(kind, payload);
+  };
+  size_t& have = journal ? strings_in_journal_ : strings_in_file_;
+  while (have < strings_.size()) {
+    std::vector<std::string_view> run;
+    size_t bytes = 0;
+    const size_t first = have;
+    while (have < strings_.size() && bytes < (1 << 20)) {
+      run.push_back(*strings_[have]);
+      bytes += strings_[have++]->size();
+    }
+    put(FrameKind::kStrings, EncodeStrings(static_cast<uint32_t>(first), run));
+  }
+  if (!journal) strings_in_journal_ = strings_in_file_;
+
+  const auto put_rows = [&](FrameKind kind, auto& table) {
+    auto rows = table.TakeDirty(journal);
+    // Frames of a bounded size, however many rows there are.
+    constexpr size_t kRowsPerFrame = 32 << 10;
+    for (size_t at = 0; at < rows.size(); at += kRowsPerFrame) {
+      const size_t end = std::min(rows.size(), at + kRowsPerFrame);
+      put(kind, EncodeRows(std::vector(
+                    std::make_move_iterator(rows.begin() +
+                                            static_cast<ptrdiff_t>(at)),
+                    std::make_move_iterator(rows.begin() +
+                                            static_cast<ptrdiff_t>(end)))));
+    }
+  };
+  put_rows(FrameKind::kMeta, meta_);
+  put_rows(FrameKind::kTracks, track_rows_);
+  put_rows(FrameKind::kProcesses, processes_);
+  put_rows(FrameKind::kThreads, threads_);
+  put_rows(FrameKind::kSeries, series_rows_);
+  put_rows(FrameKind::kStacks, stacks_);
+  put_rows(FrameKind::kArgs, args_);
+  put_rows(FrameKind::kClocks, clocks_);
+  put_rows(FrameKind::kLosses, losses_);
+}
+
+void TraceWriter::StartJournal() {
+  if (!options_.journal || failure_) return;
+  FileHeader header = header_;
+  header.journal = true;
+  if (!journal_) {
+    // An old journal of that name belongs to a trace that is gone.
+    auto sink = FileSink::Create(path_ + ".journal", true, 0);
+    if (!sink.ok()) return;
+    journal_ = sink.Take();
+  } else if (!journal_->Truncate(0).ok()) {
+    journal_.reset();
+    return;
+  }
+  if (!journal_->Append(header.Encode()).ok()) journal_.reset();
+}
+
+void TraceWriter::Flush() {
+  if (failure_ || !journal_) return;
+  SealTables(true);
+  for (uint32_t track = 1; track < tracks_.size(); ++track) {
+    TrackBuffer& buffer = *tracks_[track];
+    if (buffer.journaled == buffer.events.size()) continue;
+    EventChunkInfo info;
+    info.track = track;
+    info.first_ordinal = buffer.ordinal + buffer.journaled;
+    PutJournal(FrameKind::kEvents,
+               buffer.encoder.Encode(buffer.events, buffer.journaled,
+                                     buffer.events.size(), false, info));
+    buffer.journaled = buffer.events.size();
+  }
+  const auto type_of = [this](uint32_t series) { return series_[series].type; };
+  for (uint32_t id = 1; id < groups_.size(); ++id) {
+    CounterGroup& group = *groups_[id];
+    if (group.journaled == group.ticks.size()) continue;
+    CounterChunkInfo info;
+    info.group = id;
+    info.first_ordinal = group.ordinal + group.journaled;
+    PutJournal(
+        FrameKind::kCounters,
+        EncodeCounterChunk(group.ticks, group.journaled, group.ticks.size(),
+                           false, type_of, group.memory, info));
+    group.journaled = group.ticks.size();
+  }
+  // The journal counts against the limit, and a journal that has grown large
+  // costs more than the short chunks that empty it.
+  const int64_t half = options_.max_bytes ? options_.max_bytes / 8 : 8 << 20;
+  if (journal_ && journal_->size() > half) Seal();
+}
+
+void TraceWriter::Seal() {
+  // Tables first: a chunk that can be read can also be named.
+  SealTables(false);
+  for (uint32_t track = 1; track < tracks_.size(); ++track) SealTrack(track);
+  for (uint32_t id = 1; id < groups_.size(); ++id) SealGroup(id);
+  if (journal_) StartJournal();
+}
+
+Status TraceWriter::Close() {
+  CHECK(!closed_ && open_group_ == nullptr);
+  Seal();
+  closing_ = true;
+  file_->OpenReserve();
+  if (stopped_handle_) UpdateLoss(*stopped_handle_, stopped_);
+  const std::optional<Error> failure = failure_;
+  failure_.reset();  // the reserve has room for what follows
+  SealTables(false);
+  const std::vector<TrackTotal> totals = AllTotals();
+  ByteWriter payload;
+  payload.Varint(0);
+  const std::string rows = EncodeRows(totals);
+  payload.Raw(rows.data(), rows.size());
+  Put(FrameKind::kTotals, payload.bytes());
+
+  EndMark end;
+  end.index_offset = file_->size();
+  end.events = events_;
+  const std::vector<IndexEntry> entries = index_;
+  Put(FrameKind::kIndex, EncodeIndex(entries));
+  end.file_size =
+      file_->size() + static_cast<int64_t>(kFrameHeaderSize + EndMark::kSize);
+  Put(FrameKind::kEnd, end.Encode());
+  closed_ = true;
+  if (failure_ && !failure) return *failure_;
+  if (journal_) {
+    journal_.reset();
+    ::unlink((path_ + ".journal").c_str());
+  }
+  failure_ = failure;
+  if (failure) return *failure;
+  return Ok();
+}
+
+bool TraceWriter::Put(FrameKind kind, std::string_view payload,
+                      IndexEntry entry) {
+  const bool chunk = kind == FrameKind::kEvents || kind == FrameKind::kCounters;
+  const uint64_t values =
+      chunk ? entry.events.count + entry.counters.values : 0;
+  if (!failure_) {
+    if (MakeRoom(static_cast<int64_t>(kFrameHeaderSize + payload.size()))) {
+      // Chunks compress their own columns.
+      const std::string frame = EncodeFrame(kind, sequence_, payload, !chunk);
+      entry.kind = kind;
+      entry.offset = file_->size();
+      entry.size = static_cast<int64_t>(frame.size());
+      entry.sequence = sequence_;
+      const Status status = file_->Append(frame);
+      if (status.ok()) {
+        ++sequence_;
+        index_.push_back(entry);
+        return true;
+      }
+      Stop(status.error());
+    } else if (!failure_) {
+      // Not even all older chunks together make room for this one.
+      if (chunk) {
+        entry.kind = kind;
+        CountDropped(entry, payload);
+        NoteDropped();
+      }
+      return false;
+    }
+  }
+  stopped_.count += values;
+  if (chunk)
+    stopped_.to_ns = std::max(
+        stopped_.to_ns, std::max(entry.events.end_ns, entry.counters.end_ns));
+  return false;
+}
+
+void TraceWriter::PutJournal(FrameKind kind, std::string_view payload) {
+  if (!journal_) return;
+  // Numbered as the file's next frame: it was written before that one.
+  if (!journal_->Append(EncodeFrame(kind, sequence_, payload, false)).ok())
+    journal_.reset();
+}
+
+void TraceWriter::Stop(const Error& error) {
+  failure_ = error;
+  stopped_.reason = "disk-full";
+  stopped_.detail = "values not written: " + error.what;
+  stopped_.from_ns = NowNs();
+  stopped_.to_ns = stopped_.from_ns;
+  if (!stopped_handle_) stopped_handle_ = AddLoss(stopped_);
+  if (closing_) return;
+  // Its room is worth more than its content, which is no longer the newest.
+  if (journal_) {
+    journal_.reset();
+    ::unlink((path_ + ".journal").c_str());
+  }
+}
+
+std::vector<TrackTotal> TraceWriter::AllTotals() const {
+  std::vector<TrackTotal> out;
+  for (uint32_t track = 1; track < tracks_.size(); ++track) {
+    const size_t first = out.size();
+    for (const auto& entry : tracks_[track]->totals)
+      out.push_back({track, entry.second});
+    std::sort(out.begin() + static_cast<ptrdiff_t>(first), out.end(),
+              [](const TrackTotal& a, const TrackTotal& b) {
+                return a.aggregate.name < b.aggregate.name;
+              });
+  }
+  return out;
+}
+
+}  // namespace sonde

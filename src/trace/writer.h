@@ -1,0 +1,209 @@
+#ifndef SONDE_TRACE_WRITER_H_
+#define SONDE_TRACE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/counter_chunk.h"
+#include "trace/event_chunk.h"
+#include "trace/frame.h"
+#include "trace/index.h"
+#include "trace/model.h"
+#include "trace/sink.h"
+#include "trace/tables.h"
+
+namespace sonde {
+
+// Writes one trace.
+//
+//  - What was added before the last Flush() survives SIGKILL of this process:
+//    it is in the file or in the journal beside it (PATH.journal), and a reader
+//    takes both. Close() removes the journal.
+//  - Add and Put never fail and never wait for more than a write(). When the
+//    disk is full the trace stops growing, what comes later is counted, and
+//    Close() still finishes the file with a loss that says so.
+//  - With max_bytes, file and journal together never exceed it: the oldest
+//    chunks are given up, their aggregates kept, and a loss says how many.
+//  - Events of a track should come in the order they end. Out of order they are
+//    kept as well, but self times may then be charged to the wrong name.
+//
+// One thread. Owns its files.
+class TraceWriter {
+ public:
+  struct Options {
+    int64_t max_bytes = 0;  // 0: no limit; at least kMinMaxBytes
+    bool journal = true;
+    bool replace = false;  // overwrite an existing file
+    int64_t reserve_bytes = 1 << 20;
+  };
+  static constexpr int64_t kMinMaxBytes = 256 << 10;
+
+  static Result<std::unique_ptr<TraceWriter>> Create(const std::string& path,
+                                                     const FileHeader& header,
+                                                     const Options& options);
+  // Into memory, for text traces and imports. `bytes` is whole after Close().
+  static std::unique_ptr<TraceWriter> CreateInMemory(
+      const FileHeader& header, std::shared_ptr<std::string> bytes);
+  ~TraceWriter();
+
+  // The id of a string, 0 for the empty one. Longer ones than 64 KiB are cut.
+  uint32_t Intern(std::string_view text);
+  const std::string& StringOf(uint32_t id) const { return *strings_[id]; }
+
+  // Ids are given here, the argument's is ignored.
+  uint32_t AddTrack(Track track);
+  uint32_t AddSeries(Series series);
+  uint32_t AddFrame(const StackFrame& frame);
+  uint32_t AddStack(const StackNode& node);
+  uint32_t AddArgs(const std::vector<Arg>& args);
+
+  // Adds a row, or replaces the one of the same number.
+  void PutProcess(const Process& process);
+  void PutThread(const Thread& thread);
+  void PutMeta(std::string_view key, std::string_view value);
+
+  void AddClock(const ClockPair& pair);
+  // Returns a handle for UpdateLoss, when the same loss goes on.
+  size_t AddLoss(Loss loss);
+  void UpdateLoss(size_t handle, const Loss& loss);
+
+  void AddEvent(uint32_t track, const Event& event) {
+    TrackBuffer& buffer = *tracks_[track];
+    buffer.events.Add(event);
+    if (buffer.events.size() == kMaxChunkEvents) SealTrack(track);
+  }
+
+  // One tick of a group: BeginTick, then Set for each series that has a value,
+  // Gone for those that have ended, EndTick. Values equal to the last are not
+  // stored.
+  void BeginTick(uint32_t group, int64_t now_ns);
+  void Set(uint32_t series, int64_t value) {
+    SetBits(series, static_cast<uint64_t>(value));
+  }
+  void SetDouble(uint32_t series, double value) {
+    SetBits(series, DoubleBits(value));
+  }
+  void Gone(uint32_t series);
+  void EndTick();
+
+  // Makes what was added so far safe against SIGKILL. Cheap; call it a few
+  // times a second.
+  void Flush();
+  // Cuts chunks of everything buffered and empties the journal. Call it every
+  // ten seconds: short chunks are large chunks.
+  void Seal();
+  // Seals, writes totals, index and end. Nothing may be added afterwards.
+  // The error is the one that stopped the trace, if any.
+  Status Close();
+
+  // Why nothing more is written, if so.
+  const std::optional<Error>& failure() const { return failure_; }
+  int64_t bytes_written() const { return file_->size(); }
+  uint64_t events() const { return events_; }
+
+ private:
+  struct TrackBuffer {
+    EventColumns events;
+    EventChunkEncoder encoder;
+    size_t journaled = 0;  // events already in the journal
+    uint64_t ordinal = 0;  // events in chunks before
+    std::unordered_map<uint32_t, NameAggregate> totals;
+  };
+  struct CounterGroup {
+    CounterTicks ticks;
+    std::vector<uint32_t> live;  // series that have a value, ascending
+    CompressionMemory memory;
+    size_t journaled = 0;
+    uint64_t ordinal = 0;
+  };
+  struct SeriesState {
+    uint64_t value = 0;
+    Series::Type type = Series::Type::kInt;
+    uint32_t group = 0;
+    bool live = false;
+  };
+  // Rows by key, and which of them the file and the journal do not have yet.
+  template <typename Row>
+  struct Table {
+    std::vector<Row> rows;
+    std::vector<uint8_t> dirty;  // kForFile | kForJournal
+    std::vector<uint32_t> file_list, journal_list;
+
+    Row& At(size_t key);
+    void Mark(size_t key);
+    std::vector<Row> TakeDirty(bool journal);
+  };
+  static constexpr uint8_t kForFile = 1, kForJournal = 2;
+
+  TraceWriter(std::unique_ptr<Sink> file, std::string path,
+              const FileHeader& header, const Options& options);
+
+  void SetBits(uint32_t series, uint64_t value);
+  void SealTrack(uint32_t track);
+  void SealGroup(uint32_t group);
+  void SealTables(bool journal);
+  void StartJournal();
+  // Appends to the file, makes room first if need be, and stops the trace on
+  // failure. Returns false if the frame is not in the file.
+  bool Put(FrameKind kind, std::string_view payload, IndexEntry entry = {});
+  void PutJournal(FrameKind kind, std::string_view payload);
+  void Stop(const Error& error);
+  bool MakeRoom(int64_t bytes);
+  int64_t ClosingBytes() const;
+  bool Compact();
+  void CountDropped(const IndexEntry& entry, std::string_view payload);
+  void NoteDropped();
+  std::vector<TrackTotal> AllTotals() const;
+
+  std::unique_ptr<Sink> file_;
+  std::unique_ptr<Sink> journal_;
+  std::string path_;
+  FileHeader header_;
+  Options options_;
+  uint32_t sequence_ = 0;
+  bool closed_ = false;
+  bool closing_ = false;
+  std::optional<Error> failure_;
+  uint64_t events_ = 0;
+
+  std::unordered_map<std::string_view, uint32_t> string_ids_;
+  std::vector<std::unique_ptr<std::string>> strings_;
+  size_t strings_in_file_ = 1, strings_in_journal_ = 1;
+
+  Table<Track> track_rows_;
+  Table<Process> processes_;
+  Table<Thread> threads_;
+  Table<Series> series_rows_;
+  Table<StackRow> stacks_;
+  Table<ArgSet> args_;
+  Table<MetaEntry> meta_;
+  Table<LossRow> losses_;
+  Table<ClockRow> clocks_;
+  uint32_t frame_count_ = 0, stack_count_ = 0;
+  std::map<std::string, uint32_t, std::less<>> meta_keys_;
+  std::unordered_map<std::string, uint32_t> arg_ids_, frame_ids_, stack_ids_;
+
+  std::vector<std::unique_ptr<TrackBuffer>> tracks_;
+  std::vector<std::unique_ptr<CounterGroup>> groups_;
+  std::vector<SeriesState> series_;
+  CounterGroup* open_group_ = nullptr;
+  int64_t open_tick_ns_ = 0;
+
+  std::vector<IndexEntry> index_;
+  std::map<std::pair<uint32_t, uint32_t>, NameAggregate> dropped_totals_;
+  Loss dropped_;
+  std::optional<size_t> dropped_handle_;
+  Loss stopped_;
+  std::optional<size_t> stopped_handle_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_TRACE_WRITER_H_

@@ -1,0 +1,139 @@
+// How a trace keeps within max_bytes: TraceWriter::Compact().
+//
+// The oldest chunks are given up and the frames behind them moved to the front
+// of the file, in place: no second file, no time at which more than max_bytes
+// of disk are used. A SIGKILL in the middle leaves frames that stand twice
+// (same sequence number; readers take the first) and at most one torn frame.
+// Half of the file goes at once, so that a byte is moved about once.
+
+#include <algorithm>
+
+#include "trace/writer.h"
+
+namespace sonde {
+namespace {
+
+bool IsChunk(const IndexEntry& entry) {
+  return entry.kind == FrameKind::kEvents || entry.kind == FrameKind::kCounters;
+}
+
+}  // namespace
+
+// What Close() will need at most, beyond what is in the file now.
+int64_t TraceWriter::ClosingBytes() const {
+  int64_t totals = 0;
+  for (size_t track = 1; track < tracks_.size(); ++track)
+    totals += static_cast<int64_t>(tracks_[track]->totals.size());
+  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + totals * 96 +
+         static_cast<int64_t>(dropped_totals_.size()) * 96;
+}
+
+bool TraceWriter::MakeRoom(int64_t bytes) {
+  if (options_.max_bytes == 0 || closing_) return true;
+  const auto fits = [&] {
+    const int64_t journal = journal_ ? journal_->size() : 0;
+    return file_->size() + journal + bytes + ClosingBytes() <=
+           options_.max_bytes;
+  };
+  return fits() || (Compact() && fits());
+}
+
+void TraceWriter::CountDropped(const IndexEntry& entry,
+                               std::string_view payload) {
+  const bool events = entry.kind == FrameKind::kEvents;
+  const int64_t begin_ns =
+      events ? entry.events.begin_ns : entry.counters.begin_ns;
+  const int64_t end_ns = events ? entry.events.end_ns : entry.counters.end_ns;
+  if (dropped_.count == 0) {
+    dropped_.reason = "max-size";
+    dropped_.detail =
+        "oldest events and counter values given up to keep within --max-size";
+    dropped_.from_ns = begin_ns;
+    dropped_.to_ns = end_ns;
+  }
+  dropped_.count += events ? entry.events.count : entry.counters.values;
+  dropped_.from_ns = std::min(dropped_.from_ns, begin_ns);
+  dropped_.to_ns = std::max(dropped_.to_ns, end_ns);
+  if (!events) return;
+  EventChunkDecoder decoder;
+  std::vector<NameAggregate> rows;
+  if (!decoder.Open(payload) || !decoder.Aggregates(rows)) return;
+  for (const NameAggregate& row : rows) {
+    NameAggregate& total = dropped_totals_[{entry.events.track, row.name}];
+    total.name = row.name;
+    total.Merge(row);
+  }
+}
+
+void TraceWriter::NoteDropped() {
+  if (dropped_handle_)
+    UpdateLoss(*dropped_handle_, dropped_);
+  else
+    dropped_handle_ = AddLoss(dropped_);
+}
+
+bool TraceWriter::Compact() {
+  int64_t excess = file_->size() - options_.max_bytes / 2;
+  std::vector<IndexEntry> kept;
+  int64_t to = kFileHeaderSize;
+  bool dropped_any = false;
+  for (IndexEntry entry : index_) {
+    // Totals of chunks dropped earlier are rewritten below.
+    const bool stale = entry.kind == FrameKind::kTotals;
+    if (stale || (IsChunk(entry) && excess > 0)) {
+      if (IsChunk(entry)) {
+        auto frame =
+            file_->ReadAt(entry.offset, static_cast<size_t>(entry.size));
+        if (frame.ok())
+          CountDropped(
+              entry, std::string_view(frame.value()).substr(kFrameHeaderSize));
+        dropped_any = true;
+      }
+      excess -= entry.size;
+      continue;
+    }
+    if (to != entry.offset) {
+      auto frame = file_->ReadAt(entry.offset, static_cast<size_t>(entry.size));
+      Status status = frame.ok() ? file_->WriteAt(to, frame.value())
+                                 : Status(frame.error());
+      if (!status.ok()) {
+        Stop(status.error());
+        return false;
+      }
+      entry.offset = to;
+    }
+    to += entry.size;
+    kept.push_back(entry);
+  }
+  if (!dropped_any) return false;
+  if (const Status status = file_->Truncate(to); !status.ok()) {
+    Stop(status.error());
+    return false;
+  }
+  index_ = std::move(kept);
+  NoteDropped();
+
+  // A crash now must not lose the totals of what was given up.
+  std::vector<TrackTotal> totals;
+  for (const auto& [key, aggregate] : dropped_totals_)
+    totals.push_back({key.first, aggregate});
+  ByteWriter payload;
+  payload.Varint(1);
+  const std::string rows = EncodeRows(totals);
+  payload.Raw(rows.data(), rows.size());
+  const std::string frame =
+      EncodeFrame(FrameKind::kTotals, sequence_, payload.bytes(), true);
+  IndexEntry entry;
+  entry.kind = FrameKind::kTotals;
+  entry.offset = file_->size();
+  entry.size = static_cast<int64_t>(frame.size());
+  entry.sequence = sequence_++;
+  if (const Status status = file_->Append(frame); !status.ok()) {
+    Stop(status.error());
+    return false;
+  }
+  index_.push_back(entry);
+  return true;
+}
+
+}  // namespace sonde

@@ -1,0 +1,198 @@
+#include "trace/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "trace/reader.h"
+
+namespace sonde {
+namespace {
+
+struct WriterTest : testing::Test {
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/writer_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory = name;
+    path = name + "/t.sonde";
+  }
+  void TearDown() override { std::filesystem::remove_all(directory); }
+
+  std::unique_ptr<TraceWriter> Create(TraceWriter::Options options = {}) {
+    auto writer = TraceWriter::Create(path, header, options);
+    EXPECT_TRUE(writer.ok()) << writer.error().what;
+    return writer.Take();
+  }
+
+  static Event Slice(int64_t begin, int64_t dur, uint32_t name,
+                     uint16_t depth = 0) {
+    Event event;
+    event.begin_ns = begin;
+    event.dur_ns = dur;
+    event.name = name;
+    event.depth = depth;
+    return event;
+  }
+
+  // Every event of the trace at `path`, in file order.
+  std::vector<Event> Events() {
+    auto reader = TraceReader::Open(path);
+    EXPECT_TRUE(reader.ok());
+    std::vector<Event> out;
+    std::string payload;
+    for (const FrameRef& f : reader.value().frames()) {
+      if (f.kind != FrameKind::kEvents) continue;
+      EXPECT_TRUE(reader.value().Read(f, payload));
+      EventChunkDecoder decoder;
+      EXPECT_TRUE(decoder.Open(payload));
+      EventColumns columns;
+      EXPECT_TRUE(decoder.Decode(kMaskAll, columns));
+      for (size_t i = 0; i < columns.size(); ++i) out.push_back(columns.At(i));
+    }
+    return out;
+  }
+
+  FileHeader header;
+  std::string directory, path;
+};
+
+TEST_F(WriterTest, WhatWasAddedIsReadBack) {
+  auto writer = Create();
+  const uint32_t track = writer->AddTrack({});
+  const uint32_t name = writer->Intern("step");
+  for (int i = 0; i < 40000; ++i)
+    writer->AddEvent(track, Slice(i * 100, 60 + i % 7, name));
+  ASSERT_TRUE(writer->Close().ok());
+
+  const std::vector<Event> events = Events();
+  ASSERT_EQ(events.size(), 40000u);
+  for (int i = 0; i < 40000; ++i) {
+    ASSERT_EQ(events[i].begin_ns, i * 100);
+    ASSERT_EQ(events[i].dur_ns, 60 + i % 7);
+    ASSERT_EQ(events[i].name, name);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + ".journal"));
+}
+
+TEST_F(WriterTest, FlushedEventsSurviveADeathWithoutClose) {
+  auto writer = Create();
+  const uint32_t track = writer->AddTrack({});
+  for (int i = 0; i < 17000; ++i) {
+    writer->AddEvent(track, Slice(i * 10, 5, 1));
+    if (i % 100 == 99) writer->Flush();
+  }
+  writer.reset();  // no Close(), as after SIGKILL
+
+  const std::vector<Event> events = Events();
+  ASSERT_EQ(events.size(), 17000u) << "each exactly once";
+  for (int i = 0; i < 17000; ++i) ASSERT_EQ(events[i].begin_ns, i * 10);
+}
+
+TEST_F(WriterTest, SelfTimeExcludesInnerSlices) {
+  auto writer = Create();
+  const uint32_t track = writer->AddTrack({});
+  writer->AddEvent(track, Slice(10, 20, 2, 1));
+  writer->AddEvent(track, Slice(40, 30, 2, 1));
+  writer->AddEvent(track, Slice(0, 100, 1, 0));
+  ASSERT_TRUE(writer->Close().ok());
+
+  auto reader = TraceReader::Open(path);
+  ASSERT_TRUE(reader.ok());
+  std::string payload;
+  for (const FrameRef& f : reader.value().frames()) {
+    if (f.kind != FrameKind::kEvents) continue;
+    ASSERT_TRUE(reader.value().Read(f, payload));
+    EventChunkDecoder decoder;
+    ASSERT_TRUE(decoder.Open(payload));
+    std::vector<NameAggregate> rows;
+    ASSERT_TRUE(decoder.Aggregates(rows));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].self, 50);
+    EXPECT_EQ(rows[1].self, 50);
+    EXPECT_EQ(rows[1].sum, 100u);
+  }
+}
+
+TEST_F(WriterTest, MaxBytesIsKeptAndTheTotalsStayWhole) {
+  TraceWriter::Options options;
+  options.max_bytes = 1 << 20;
+  auto writer = Create(options);
+  const uint32_t track = writer->AddTrack({});
+  uint32_t noise = 1;
+  const int64_t count = 1'000'000;
+  for (int64_t i = 0; i < count; ++i) {
+    noise = noise * 1664525 + 1013904223;
+    writer->AddEvent(track, Slice(i * 100000 + noise % 1000, noise % 9999, 1));
+    if (i % 1000 == 0) {
+      writer->Flush();
+      const int64_t size =
+          static_cast<int64_t>(std::filesystem::file_size(path)) +
+          static_cast<int64_t>(std::filesystem::file_size(path + ".journal"));
+      ASSERT_LE(size, options.max_bytes);
+    }
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  EXPECT_LE(static_cast<int64_t>(std::filesystem::file_size(path)),
+            options.max_bytes);
+
+  auto reader = TraceReader::Open(path);
+  ASSERT_TRUE(reader.ok());
+  std::string payload;
+  uint64_t kept = 0, dropped = 0, total = 0;
+  for (const FrameRef& f : reader.value().frames()) {
+    ASSERT_TRUE(reader.value().Read(f, payload));
+    if (f.kind == FrameKind::kEvents) kept += f.events.count;
+    if (f.kind == FrameKind::kLosses)
+      DecodeRows<LossRow>(payload,
+                          [&](LossRow row) { dropped = row.loss.count; });
+    if (f.kind == FrameKind::kTotals && payload[0] == 0)
+      DecodeRows<TrackTotal>(payload.substr(1), [&](TrackTotal row) {
+        total += row.aggregate.count;
+      });
+  }
+  EXPECT_EQ(kept + dropped, static_cast<uint64_t>(count));
+  EXPECT_EQ(total, static_cast<uint64_t>(count));
+}
+
+TEST_F(WriterTest, UnchangedCountersAreNotStoredAndGoneOnesEnd) {
+  auto writer = Create();
+  Series series;
+  series.group = 1;
+  const uint32_t a = writer->AddSeries(series);
+  const uint32_t b = writer->AddSeries(series);
+  for (int i = 0; i < 10; ++i) {
+    writer->BeginTick(1, i * 100);
+    writer->Set(a, 7);
+    if (i < 5) writer->Set(b, i);
+    if (i == 5) writer->Gone(b);
+    writer->EndTick();
+    writer->Flush();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+
+  auto reader = TraceReader::Open(path);
+  ASSERT_TRUE(reader.ok());
+  std::string payload;
+  for (const FrameRef& f : reader.value().frames()) {
+    if (f.kind != FrameKind::kCounters) continue;
+    ASSERT_TRUE(reader.value().Read(f, payload));
+    CounterChunkDecoder decoder;
+    ASSERT_TRUE(decoder.Open(payload));
+    CounterTicks ticks;
+    ASSERT_TRUE(decoder.Decode(ticks));
+    ASSERT_EQ(ticks.size(), 10u);
+    EXPECT_EQ(ticks.changes.size(), 6u) << "1 x a, 5 x b";
+    ASSERT_EQ(ticks.gone.size(), 1u);
+    EXPECT_EQ(ticks.gone[0], b);
+    EXPECT_EQ(ticks.gone_end[4], 0u);
+    EXPECT_EQ(ticks.gone_end[5], 1u);
+    std::vector<SeriesAggregate> rows;
+    ASSERT_TRUE(decoder.Aggregates(rows));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[1].max, 4);
+  }
+}
+
+}  // namespace
+}  // namespace sonde
