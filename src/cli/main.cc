@@ -1,0 +1,94 @@
+// Chooses a command, runs it, and is the only code that prints an error or
+// picks an exit code: 0 done, 1 could not, 2 asked wrongly. `run` has codes of
+// its own, the command's.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <string_view>
+
+#include "base/version.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+
+namespace sonde {
+
+std::span<const Command> Commands() { return {}; }
+
+Result<bool> ParseArgs(CLI::App& app, const Args& args) {
+  try {
+    // CLI11 takes its words from the back.
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return false;
+  } catch (const CLI::ParseError& error) {
+    return Error{Error::Kind::kUsage, app.get_name() + ": " + error.what(),
+                 "`sonde " + app.get_name() + " --help` shows how"};
+  }
+}
+
+namespace {
+
+int Fail(const Error& error) {
+  std::fprintf(stderr, "sonde: %s\n", error.what.c_str());
+  if (!error.hint.empty())
+    std::fprintf(stderr, "  hint: %s\n", error.hint.c_str());
+  return error.kind == Error::Kind::kUsage ? 2 : 1;
+}
+
+int Help() {
+  std::puts(
+      "sonde: why is this program slow?\n\n"
+      "  sonde run -- python train.py    record it and say what limits it\n"
+      "  sonde report                    say it again, from the newest "
+      "trace\n");
+  for (const Command& c : Commands())
+    std::printf("  %-8s %s\n", c.name, c.summary);
+  std::puts("\n`sonde COMMAND --help` tells more about each.");
+  return 0;
+}
+
+// Levenshtein distance, for "did you mean".
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t up = row[j];
+      row[j] = std::min(
+          {up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+int Main(const Args& args) {
+  if (args.empty() || args[0] == "help" || args[0] == "--help" ||
+      args[0] == "-h")
+    return Help();
+  if (args[0] == "--version" || args[0] == "version") {
+    std::printf("sonde %s\n", kSondeVersion);
+    return 0;
+  }
+  for (const Command& c : Commands()) {
+    if (args[0] != c.name) continue;
+    const auto code = c.run({args.begin() + 1, args.end()});
+    return code.ok() ? code.value() : Fail(code.error());
+  }
+  std::string hint = "`sonde help` lists them";
+  for (const Command& c : Commands())
+    if (Distance(args[0], c.name) <= 2)
+      hint = std::string("did you mean `sonde ") + c.name + "`?";
+  return Fail(
+      {Error::Kind::kUsage, "no command called '" + args[0] + "'", hint});
+}
+
+}  // namespace
+}  // namespace sonde
+
+int main(int argc, char** argv) { return sonde::Main({argv + 1, argv + argc}); }

@@ -1,0 +1,79 @@
+#ifndef SONDE_COLLECT_PROCESS_TREE_H_
+#define SONDE_COLLECT_PROCESS_TREE_H_
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trace/writer.h"
+
+namespace sonde {
+
+// A source that could not be used: which, why, and the one command or setting
+// that enables it.
+struct NotCollected {
+  std::string source;
+  std::string why;
+  std::string cure;
+};
+
+// The command and everything it starts, followed from outside: every fork, exec
+// and exit, each as it happened, as rows and slices of the trace.
+//
+//  - A process is known by the number given here (the command is 1), never by
+//    its pid: pids are used again.
+//  - Every process is seen or counted: what the kernel dropped becomes a
+//    `perf-lost` loss, and the tree is then completed from /proc.
+//  - CPU time of processes and threads that have ended is exact where the
+//    kernel gives it (perf's task clock), else not collected.
+//  - Nothing happens in the target.
+//
+// One thread. Does not own the writer.
+class ProcessTree {
+ public:
+  struct Options {
+    bool use_perf = true;   // false: /proc only, as where perf is forbidden
+    bool all_args = false;  // record whole command lines of children
+  };
+
+  // A process that has not ended. The sampler reads its files.
+  struct Live {
+    uint32_t number = 0;
+    pid_t pid = 0;
+    std::vector<std::pair<uint32_t, pid_t>> threads;  // number, tid
+  };
+
+  // `root` has been forked and waits before its exec.
+  static std::unique_ptr<ProcessTree> Follow(pid_t root, TraceWriter& out,
+                                             const Options& options);
+  virtual ~ProcessTree() = default;
+
+  // Become readable when there is something to Poll(). May be empty.
+  virtual std::vector<int> wake_fds() const = 0;
+
+  // Takes in what has happened. Cheap when nothing has.
+  virtual void Poll(int64_t now_ns) = 0;
+
+  // The command ended; it has been waited for with this result.
+  virtual void RootEnded(int64_t now_ns, int wait_status,
+                         const rusage& usage) = 0;
+
+  // The recording ends. Everything still alive is marked as running.
+  virtual void Finish(int64_t now_ns) = 0;
+
+  // By number. Valid until the next Poll().
+  virtual const std::map<uint32_t, Live>& live() const = 0;
+
+  // "perf" or "proc".
+  virtual std::string source() const = 0;
+  virtual std::vector<NotCollected> not_collected() const = 0;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_PROCESS_TREE_H_

@@ -1,0 +1,40 @@
+#ifndef SONDE_COLLECT_SAMPLER_H_
+#define SONDE_COLLECT_SAMPLER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collect/process_tree.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+// Reads the machine's and the tree's counters at each tick, all in one wake-up,
+// and writes them as counter groups with the true time of the reading.
+//
+//  - A process whose CPU clock did not move since the last tick costs one clock
+//    read and no file.
+//  - Machine-wide files are read at most ten times a second, whatever the rate.
+//  - A value that cannot be read is absent, never 0.
+//
+// One thread. Does not own writer or tree.
+class Sampler {
+ public:
+  struct Options {
+    double rate_hz = 10;
+  };
+
+  static std::unique_ptr<Sampler> Create(TraceWriter& out, ProcessTree& tree,
+                                         const Options& options);
+  virtual ~Sampler() = default;
+
+  // Samples everything that is due at `now_ns`.
+  virtual void Tick(int64_t now_ns) = 0;
+
+  virtual std::vector<NotCollected> not_collected() const = 0;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_SAMPLER_H_
