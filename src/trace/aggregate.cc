@@ -39,7 +39,9 @@ void NameAggregate::Merge(const NameAggregate& other) {
   sum += other.sum;
   min = std::min(min, other.min);
   max = std::max(max, other.max);
-  self += other.self;
+  // Wraps instead of overflowing on the sums a damaged file may claim.
+  self = static_cast<int64_t>(static_cast<uint64_t>(self) +
+                              static_cast<uint64_t>(other.self));
   durations.Merge(other.durations);
 }
 
@@ -71,7 +73,7 @@ bool NameAggregate::Decode(ByteReader& in) {
     if (bucket >= Histogram::kBuckets) return false;
     durations.Add(static_cast<uint32_t>(bucket), in.Varint());
   }
-  return in.ok();
+  return in.ok() && count > 0 && min <= max;
 }
 
 void SeriesAggregate::Encode(ByteWriter& out) const {

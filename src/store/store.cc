@@ -1,0 +1,462 @@
+#include "store/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "trace/bytes.h"
+#include "trace/source.h"
+
+namespace sonde {
+namespace {
+
+// Times of a damaged file may be anything; sums of them wrap.
+int64_t Shift(int64_t base, int64_t to, int64_t from) {
+  return static_cast<int64_t>(static_cast<uint64_t>(base) +
+                              static_cast<uint64_t>(to) -
+                              static_cast<uint64_t>(from));
+}
+
+// Ids are dense in what we write; a file that says otherwise gets this far.
+constexpr uint32_t kMaxId = 1u << 26;
+
+// Rows with dense ids into a vector, with room for those that were lost.
+template <typename Row>
+void PutAt(std::vector<Row>& rows, uint32_t id, Row row) {
+  if (id >= kMaxId) return;
+  if (id >= rows.size()) rows.resize(id + 1);
+  rows[id] = std::move(row);
+}
+
+}  // namespace
+
+struct Store::Late {
+  std::mutex mutex;
+  std::set<std::pair<bool, int64_t>> damaged;  // journal, offset
+  std::vector<Loss> damage_losses;
+  bool totals_ready = false;
+  std::vector<TrackTotal> totals;
+};
+
+Result<std::shared_ptr<const Store>> Store::Open(const std::string& path) {
+  TRY(auto source, Source::OpenFile(path));
+  std::string head;
+  source->Read(0, 64, head);
+  if (head.empty())
+    return Error{Error::Kind::kCorrupt, path + ": empty file",
+                 "`sonde run -- <command>` makes a trace"};
+  TRY(auto reader, TraceReader::Open(path));
+  return FromReader(std::move(reader), path);
+}
+
+Result<std::shared_ptr<const Store>> Store::OfBytes(
+    std::shared_ptr<std::string> bytes, const std::string& name) {
+  TRY(auto reader, TraceReader::OpenBytes(std::move(bytes), name));
+  return FromReader(std::move(reader), name);
+}
+
+Result<std::shared_ptr<const Store>> Store::FromReader(
+    TraceReader reader, const std::string& path) {
+  std::shared_ptr<Store> store(new Store());
+  store->path_ = path;
+  store->reader_ = std::make_shared<const TraceReader>(std::move(reader));
+  store->late_ = std::make_shared<Late>();
+  store->Load();
+  return std::shared_ptr<const Store>(std::move(store));
+}
+
+void Store::Load() {
+  strings_.emplace_back();
+  frames_.emplace_back();
+  stacks_.emplace_back();
+  std::string payload;
+  for (const FrameRef& frame : reader_->frames()) {
+    if (frame.kind == FrameKind::kEvents) {
+      event_chunks_.push_back(frame);
+      event_count_ += frame.events.count;
+    } else if (frame.kind == FrameKind::kCounters) {
+      counter_chunks_.push_back(frame);
+      event_count_ += frame.counters.values;
+    } else if (reader_->Read(frame, payload)) {
+      LoadFrame(frame, payload);
+    } else {
+      NoteDamage(frame);
+    }
+  }
+  for (const auto& [ordinal, pair] : clock_rows_) clocks_.push_back(pair);
+  clock_rows_.clear();
+  std::sort(clocks_.begin(), clocks_.end(),
+            [](const ClockPair& a, const ClockPair& b) {
+              return a.monotonic_ns < b.monotonic_ns;
+            });
+  FindRange();
+}
+
+void Store::LoadFrame(const FrameRef& frame, const std::string& payload) {
+  bool ok = true;
+  switch (frame.kind) {
+    case FrameKind::kStrings: {
+      StringRun run;
+      ok = DecodeStrings(payload, run);
+      for (size_t i = 0; ok && i < run.strings.size(); ++i) {
+        const size_t id = run.first_id + i;
+        if (id >= kMaxId) break;
+        if (id >= strings_.size()) strings_.resize(id + 1, "?");
+        strings_[id] = run.strings[i];
+      }
+      break;
+    }
+    case FrameKind::kTracks:
+      ok = DecodeRows<Track>(payload, [&](Track r) { tracks_[r.id] = r; });
+      break;
+    case FrameKind::kProcesses:
+      ok = DecodeRows<Process>(payload,
+                               [&](Process r) { processes_[r.number] = r; });
+      break;
+    case FrameKind::kThreads:
+      ok = DecodeRows<Thread>(payload,
+                              [&](Thread r) { threads_[r.number] = r; });
+      break;
+    case FrameKind::kSeries:
+      ok = DecodeRows<Series>(payload, [&](Series r) { series_[r.id] = r; });
+      break;
+    case FrameKind::kStacks:
+      ok = DecodeRows<StackRow>(payload, [&](StackRow r) {
+        if (r.is_frame)
+          PutAt(frames_, r.id, r.frame);
+        else
+          PutAt(stacks_, r.id, r.node);
+      });
+      break;
+    case FrameKind::kArgs:
+      ok = DecodeRows<ArgSet>(
+          payload, [&](ArgSet r) { args_[r.id] = std::move(r.args); });
+      break;
+    case FrameKind::kClocks:
+      ok = DecodeRows<ClockRow>(
+          payload, [&](ClockRow r) { clock_rows_[r.ordinal] = r.pair; });
+      break;
+    case FrameKind::kLosses:
+      ok = DecodeRows<LossRow>(
+          payload, [&](LossRow r) { losses_[r.ordinal] = std::move(r.loss); });
+      break;
+    case FrameKind::kMeta:
+      ok = DecodeRows<MetaEntry>(payload, [&](MetaEntry r) {
+        meta_[std::move(r.key)] = std::move(r.value);
+      });
+      break;
+    case FrameKind::kTotals: {
+      ByteReader in(payload);
+      const bool whole = in.Varint() == 0;
+      std::vector<TrackTotal>& rows = whole ? whole_totals_ : dropped_totals_;
+      rows.clear();
+      ok = in.ok() &&
+           DecodeRows<TrackTotal>(
+               std::string_view(payload).substr(payload.size() - in.left()),
+               [&](TrackTotal r) { rows.push_back(std::move(r)); });
+      has_whole_totals_ |= whole && ok;
+      break;
+    }
+    default:
+      break;  // of a newer sonde
+  }
+  if (!ok) NoteDamage(frame);
+}
+
+void Store::FindRange() {
+  int64_t begin = INT64_MAX, end = INT64_MIN;
+  const auto widen = [&](int64_t from, int64_t to) {
+    begin = std::min(begin, from);
+    end = std::max(end, to);
+  };
+  for (const FrameRef& f : event_chunks_)
+    widen(f.events.begin_ns, f.events.end_ns);
+  for (const FrameRef& f : counter_chunks_)
+    widen(f.counters.begin_ns, f.counters.end_ns);
+  for (const auto& [number, process] : processes_) {
+    if (process.start_ns != kNoTime) widen(process.start_ns, process.start_ns);
+    if (process.end_ns != kNoTime) widen(process.end_ns, process.end_ns);
+  }
+  for (const char* key : {"started_ns", "ended_ns"}) {
+    const auto at = meta_.find(key);
+    if (at == meta_.end()) continue;
+    const int64_t ns = std::strtoll(at->second.c_str(), nullptr, 10);
+    widen(ns, ns);
+  }
+  if (begin <= end) range_ = {begin, end};
+}
+
+uint32_t Store::FindString(std::string_view text) const {
+  for (uint32_t id = 1; id < strings_.size(); ++id)
+    if (strings_[id] == text) return id;
+  return 0;
+}
+
+const std::vector<Arg>* Store::args(uint32_t set) const {
+  const auto at = args_.find(set);
+  return at == args_.end() ? nullptr : &at->second;
+}
+
+std::string Store::Meta(const std::string& key) const {
+  const auto at = meta_.find(key);
+  return at == meta_.end() ? "" : at->second;
+}
+
+int64_t Store::RealtimeOf(int64_t time_ns) const {
+  if (clocks_.empty())
+    return Shift(reader_->header().realtime_ns, time_ns,
+                 reader_->header().monotonic_ns);
+  auto at = std::lower_bound(
+      clocks_.begin(), clocks_.end(), time_ns,
+      [](const ClockPair& pair, int64_t ns) { return pair.monotonic_ns < ns; });
+  // The pair before the moment: a step of the date behind it is not its own.
+  if (at != clocks_.begin()) --at;
+  return Shift(at->realtime_ns, time_ns, at->monotonic_ns);
+}
+
+std::vector<Loss> Store::losses() const {
+  std::vector<Loss> out;
+  for (const Damage& damage : reader_->damages()) {
+    Loss loss;
+    loss.reason = "damaged";
+    loss.detail =
+        fmt::format("{} ({} bytes at byte {}{})", damage.what, damage.bytes,
+                    damage.offset, damage.journal ? " of the journal" : "");
+    loss.count = static_cast<uint64_t>(damage.bytes);
+    out.push_back(std::move(loss));
+  }
+  for (const auto& [ordinal, loss] : losses_) out.push_back(loss);
+  const std::lock_guard lock(late_->mutex);
+  out.insert(out.end(), late_->damage_losses.begin(),
+             late_->damage_losses.end());
+  return out;
+}
+
+void Store::NoteDamage(const FrameRef& chunk) const {
+  const std::lock_guard lock(late_->mutex);
+  if (!late_->damaged.insert({chunk.journal, chunk.offset}).second) return;
+  Loss loss;
+  loss.reason = "damaged";
+  loss.detail =
+      fmt::format("damaged frame ({} bytes at byte {}{})", chunk.size,
+                  chunk.offset, chunk.journal ? " of the journal" : "");
+  loss.count = static_cast<uint64_t>(chunk.size);
+  if (chunk.kind == FrameKind::kEvents) {
+    loss.from_ns = chunk.events.begin_ns;
+    loss.to_ns = chunk.events.end_ns;
+  } else if (chunk.kind == FrameKind::kCounters) {
+    loss.from_ns = chunk.counters.begin_ns;
+    loss.to_ns = chunk.counters.end_ns;
+  }
+  late_->damage_losses.push_back(std::move(loss));
+}
+
+bool Store::ReadEvents(const FrameRef& chunk, uint32_t mask,
+                       EventColumns& out) const {
+  thread_local std::string payload;
+  EventChunkDecoder decoder;
+  if (reader_->Read(chunk, payload) && decoder.Open(payload) &&
+      decoder.Decode(mask, out))
+    return true;
+  out.Clear();
+  NoteDamage(chunk);
+  return false;
+}
+
+bool Store::ReadAggregates(const FrameRef& chunk,
+                           std::vector<NameAggregate>& out) const {
+  thread_local std::string payload;
+  EventChunkDecoder decoder;
+  if (reader_->Read(chunk, payload) && decoder.Open(payload)) {
+    if (decoder.has_summaries()) {
+      if (decoder.Aggregates(out)) return true;
+    } else {
+      // A chunk of the journal has none; it is short.
+      EventColumns events;
+      if (decoder.Decode(kMaskAll, events)) {
+        EventChunkEncoder encoder;
+        EventChunkInfo info;
+        encoder.Encode(events, 0, events.size(), true, info);
+        out = encoder.aggregates();
+        return true;
+      }
+    }
+  }
+  out.clear();
+  NoteDamage(chunk);
+  return false;
+}
+
+bool Store::ReadLod(const FrameRef& chunk, bool coarse,
+                    std::vector<LodRow>& out) const {
+  thread_local std::string payload;
+  EventChunkDecoder decoder;
+  if (reader_->Read(chunk, payload) && decoder.Open(payload) &&
+      decoder.Lod(coarse, out))
+    return true;
+  out.clear();
+  NoteDamage(chunk);
+  return false;
+}
+
+bool Store::ReadTicks(const FrameRef& chunk, CounterTicks& out) const {
+  thread_local std::string payload;
+  CounterChunkDecoder decoder;
+  if (reader_->Read(chunk, payload) && decoder.Open(payload) &&
+      decoder.Decode(out))
+    return true;
+  out.Clear();
+  NoteDamage(chunk);
+  return false;
+}
+
+std::vector<SeriesData> Store::ReadSeries(std::span<const uint32_t> ids,
+                                          TimeRange window) const {
+  struct Wanted {
+    size_t at;
+    Series::Type type;
+  };
+  std::unordered_map<uint32_t, Wanted> wanted;
+  std::set<uint32_t> groups;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto row = series_.find(ids[i]);
+    if (row == series_.end()) continue;
+    wanted[ids[i]] = {i, row->second.type};
+    groups.insert(row->second.group);
+  }
+  std::vector<SeriesData> out(ids.size());
+  // Values from before the window hold at its begin.
+  std::vector<bool> ended(ids.size(), true);
+  int64_t last_tick = range_.begin_ns;
+  CounterTicks ticks;
+  for (const FrameRef& chunk : counter_chunks_) {
+    if (!groups.contains(chunk.counters.group) ||
+        chunk.counters.begin_ns >= window.end_ns || !ReadTicks(chunk, ticks))
+      continue;
+    size_t change = 0, gone = 0;
+    for (size_t tick = 0; tick < ticks.size(); ++tick) {
+      const int64_t now = ticks.time_ns[tick];
+      if (now >= window.end_ns) break;
+      last_tick = std::max(last_tick, now);
+      for (; change < ticks.changed_end[tick]; ++change) {
+        const auto at = wanted.find(ticks.changes[change].series);
+        if (at == wanted.end()) continue;
+        SeriesData& data = out[at->second.at];
+        const Point point{
+            now, ValueAsDouble(ticks.changes[change].value, at->second.type)};
+        if (now <= window.begin_ns) data.points.clear();
+        // The first tick of a chunk repeats what has not changed.
+        const bool repeated = !ended[at->second.at] && !data.points.empty() &&
+                              data.points.back().value == point.value;
+        if (!repeated) data.points.push_back(point);
+        ended[at->second.at] = false;
+      }
+      for (; gone < ticks.gone_end[tick]; ++gone) {
+        const auto at = wanted.find(ticks.gone[gone]);
+        if (at == wanted.end()) continue;
+        out[at->second.at].end_ns = now;
+        ended[at->second.at] = true;
+      }
+    }
+  }
+  for (size_t i = 0; i < out.size(); ++i)
+    if (!ended[i]) out[i].end_ns = last_tick;
+  return out;
+}
+
+const std::vector<TrackTotal>& Store::totals() const {
+  if (has_whole_totals_) return whole_totals_;
+  {
+    const std::lock_guard lock(late_->mutex);
+    if (late_->totals_ready) return late_->totals;
+  }
+  // An unfinished trace: what was given up, and what is there.
+  std::map<std::pair<uint32_t, uint32_t>, NameAggregate> sums;
+  const auto add = [&](uint32_t track, const NameAggregate& row) {
+    NameAggregate& sum = sums[{track, row.name}];
+    sum.name = row.name;
+    sum.Merge(row);
+  };
+  for (const TrackTotal& row : dropped_totals_) add(row.track, row.aggregate);
+  std::vector<NameAggregate> rows;
+  for (const FrameRef& chunk : event_chunks_) {
+    if (!ReadAggregates(chunk, rows)) continue;
+    for (const NameAggregate& row : rows) add(chunk.events.track, row);
+  }
+  const std::lock_guard lock(late_->mutex);
+  if (!late_->totals_ready) {
+    for (auto& [key, sum] : sums)
+      late_->totals.push_back({key.first, std::move(sum)});
+    late_->totals_ready = true;
+  }
+  return late_->totals;
+}
+
+std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
+  std::unordered_map<uint32_t, NameAggregate> sums;
+  const auto add = [&](const NameAggregate& row) {
+    NameAggregate& sum = sums[row.name];
+    sum.name = row.name;
+    sum.Merge(row);
+  };
+  if (window.begin_ns <= range_.begin_ns && window.end_ns > range_.end_ns) {
+    for (const TrackTotal& row : totals())
+      if (track == 0 || row.track == track) add(row.aggregate);
+  } else {
+    std::vector<NameAggregate> rows;
+    EventColumns events, inside;
+    for (const FrameRef& chunk : event_chunks_) {
+      const EventChunkInfo& info = chunk.events;
+      if (track != 0 && info.track != track) continue;
+      if (info.end_ns < window.begin_ns || info.begin_ns >= window.end_ns)
+        continue;
+      if (info.begin_ns >= window.begin_ns && info.end_ns < window.end_ns) {
+        if (ReadAggregates(chunk, rows))
+          for (const NameAggregate& row : rows) add(row);
+        continue;
+      }
+      if (!ReadEvents(chunk, kMaskAll, events)) continue;
+      // Self times need every event of the chunk; then those in the window are
+      // taken.
+      std::vector<int64_t> inner(info.max_depth + 2);
+      for (size_t i = 0; i < events.size(); ++i) {
+        const int64_t begin = events.end_ns[i] - events.dur_ns[i];
+        const size_t depth = events.depth[i];
+        const bool slice = events.Rare(EventColumn::kKind, i) == 0;
+        int64_t self = 0;
+        if (slice) {
+          self = events.dur_ns[i] - inner[depth + 1];
+          inner[depth + 1] = 0;
+          inner[depth] += events.dur_ns[i];
+        }
+        if (begin < window.begin_ns || begin >= window.end_ns) continue;
+        NameAggregate row;
+        row.name = events.name[i];
+        row.count = 1;
+        row.sum = row.min = row.max = static_cast<uint64_t>(events.dur_ns[i]);
+        row.self = self;
+        row.durations.Add(Histogram::BucketOf(row.sum), 1);
+        add(row);
+      }
+    }
+  }
+  std::vector<OpTotal> out;
+  out.reserve(sums.size());
+  for (const auto& [name, sum] : sums) {
+    const auto within = [&](uint64_t estimate) {
+      return std::clamp(estimate, sum.min, sum.max);
+    };
+    out.push_back({name, sum.count, sum.sum, sum.self, sum.min, sum.max,
+                   within(sum.durations.Quantile(0.5)),
+                   within(sum.durations.Quantile(0.99))});
+  }
+  std::sort(out.begin(), out.end(), [](const OpTotal& a, const OpTotal& b) {
+    return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
+  });
+  return out;
+}
+
+}  // namespace sonde

@@ -1,0 +1,165 @@
+#ifndef SONDE_STORE_STORE_H_
+#define SONDE_STORE_STORE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/counter_chunk.h"
+#include "trace/event_chunk.h"
+#include "trace/model.h"
+#include "trace/reader.h"
+#include "trace/tables.h"
+
+namespace sonde {
+
+// A window of the trace's clock: from begin_ns up to, not including, end_ns.
+struct TimeRange {
+  int64_t begin_ns = INT64_MIN;
+  int64_t end_ns = INT64_MAX;
+};
+
+// One value of a series and since when it holds.
+struct Point {
+  int64_t time_ns = 0;
+  double value = 0;
+};
+
+// A series as it was sampled: points where the value changed, in time order.
+// The last value holds until `end_ns`, when the series ended or the recording
+// did.
+struct SeriesData {
+  std::vector<Point> points;
+  int64_t end_ns = 0;
+};
+
+// What one name cost in a window.
+struct OpTotal {
+  uint32_t name = 0;
+  uint64_t count = 0;
+  uint64_t total_ns = 0;
+  int64_t self_ns = 0;
+  uint64_t min_ns = 0;
+  uint64_t max_ns = 0;
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
+};
+
+// The tables of one trace. Opening reads the index and the small tables;
+// events and counters stay in the file until they are asked for.
+//
+//  - Everything that is missing is in losses(): what the recorder lost, and
+//    what of the file is damaged. Reading a damaged chunk adds to it.
+//  - Ids that the trace does not explain (their rows were lost) give empty
+//    rows and the name "?".
+//
+// Reading is safe from several threads, as long as each has columns of its own.
+class Store {
+ public:
+  // A trace in any form we read: .sonde, or its text form.
+  static Result<std::shared_ptr<const Store>> Open(const std::string& path);
+  static Result<std::shared_ptr<const Store>> OfBytes(
+      std::shared_ptr<std::string> bytes, const std::string& name);
+
+  const std::string& path() const { return path_; }
+  const TraceReader& reader() const { return *reader_; }
+
+  // "" for 0, "?" for an id whose string was lost.
+  std::string_view Str(uint32_t id) const {
+    return id < strings_.size() ? std::string_view(strings_[id]) : "?";
+  }
+  size_t string_count() const { return strings_.size(); }
+  // 0 if there is no such string.
+  uint32_t FindString(std::string_view text) const;
+
+  // Rows that exist, by id.
+  const std::map<uint32_t, Track>& tracks() const { return tracks_; }
+  const std::map<uint32_t, Process>& processes() const { return processes_; }
+  const std::map<uint32_t, Thread>& threads() const { return threads_; }
+  const std::map<uint32_t, Series>& series() const { return series_; }
+  const std::vector<StackFrame>& frames() const { return frames_; }
+  const std::vector<StackNode>& stacks() const { return stacks_; }
+  const std::vector<Arg>* args(uint32_t set) const;
+  const std::map<std::string, std::string>& meta() const { return meta_; }
+  std::string Meta(const std::string& key) const;
+  const std::vector<ClockPair>& clocks() const { return clocks_; }
+  std::vector<Loss> losses() const;
+
+  // First and last moment of anything recorded.
+  TimeRange range() const { return range_; }
+  // Realtime of a moment, by the nearest clock pair; for labels only.
+  int64_t RealtimeOf(int64_t time_ns) const;
+  // Slices, instants and counter values in the file.
+  uint64_t event_count() const { return event_count_; }
+
+  // Chunks in the order they were written.
+  const std::vector<FrameRef>& event_chunks() const { return event_chunks_; }
+  const std::vector<FrameRef>& counter_chunks() const {
+    return counter_chunks_;
+  }
+
+  // Columns of one chunk; `mask` of EventColumnMask. False if it is damaged,
+  // which is then in losses().
+  bool ReadEvents(const FrameRef& chunk, uint32_t mask,
+                  EventColumns& out) const;
+  bool ReadAggregates(const FrameRef& chunk,
+                      std::vector<NameAggregate>& out) const;
+  bool ReadLod(const FrameRef& chunk, bool coarse,
+               std::vector<LodRow>& out) const;
+  bool ReadTicks(const FrameRef& chunk, CounterTicks& out) const;
+
+  // The wanted series, each once, in the order of `ids`.
+  std::vector<SeriesData> ReadSeries(std::span<const uint32_t> ids,
+                                     TimeRange window = {}) const;
+
+  // Cost by track and name over the whole trace, also of events that
+  // `--max-size` gave up.
+  const std::vector<TrackTotal>& totals() const;
+
+  // Cost by name, most expensive first. Events that begin in the window count,
+  // with their whole duration. `track` 0: all tracks. From the totals and the
+  // chunks' aggregates; only chunks at the window's borders are decoded.
+  std::vector<OpTotal> TopOps(TimeRange window = {}, uint32_t track = 0) const;
+
+ private:
+  Store() = default;
+  static Result<std::shared_ptr<const Store>> FromReader(
+      TraceReader reader, const std::string& path);
+  void Load();
+  void LoadFrame(const FrameRef& frame, const std::string& payload);
+  void FindRange();
+  void NoteDamage(const FrameRef& chunk) const;
+
+  struct Late;  // what is computed or found after opening
+
+  std::string path_;
+  std::shared_ptr<const TraceReader> reader_;
+  std::vector<std::string> strings_;
+  std::map<uint32_t, Track> tracks_;
+  std::map<uint32_t, Process> processes_;
+  std::map<uint32_t, Thread> threads_;
+  std::map<uint32_t, Series> series_;
+  std::vector<StackFrame> frames_;
+  std::vector<StackNode> stacks_;
+  std::map<uint32_t, std::vector<Arg>> args_;
+  std::map<std::string, std::string> meta_;
+  std::map<uint64_t, ClockPair> clock_rows_;
+  std::vector<ClockPair> clocks_;
+  std::map<uint64_t, Loss> losses_;
+  std::vector<TrackTotal> whole_totals_, dropped_totals_;
+  bool has_whole_totals_ = false;
+  TimeRange range_{0, 0};
+  uint64_t event_count_ = 0;
+  std::vector<FrameRef> event_chunks_;
+  std::vector<FrameRef> counter_chunks_;
+  std::shared_ptr<Late> late_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_STORE_STORE_H_
