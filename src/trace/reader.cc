@@ -187,6 +187,7 @@ bool TraceReader::TakeFrame(const Source& source, bool journal, int64_t offset,
               bytes);
   if (bytes.size() != header->length || Checksum(bytes) != header->checksum)
     return false;
+  if (header->version != 0) return true;  // of a newer sonde
   if (IsChunk(ref.kind)) {
     ByteReader in(bytes);
     const bool ok = ref.kind == FrameKind::kEvents ? ref.events.Decode(in)
@@ -239,7 +240,8 @@ bool TraceReader::Read(const FrameRef& frame, std::string& out) const {
   source.Read(frame.offset, static_cast<size_t>(frame.size), bytes);
   if (bytes.size() != static_cast<size_t>(frame.size)) return false;
   const auto header = FrameHeader::Decode(bytes);
-  if (!header || header->length != bytes.size() - kFrameHeaderSize)
+  if (!header || header->version != 0 ||
+      header->length != bytes.size() - kFrameHeaderSize)
     return false;
   // Most frames, and all chunks, are stored as they are.
   const std::string_view stored =

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +30,11 @@ Result<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path,
     if (errno == EEXIST) error.hint = "choose another name with -o";
     return error;
   }
-  // A small disk may not have the whole reserve to give; take what there is.
+  // On a small disk the reserve must not be all there is.
+  struct statvfs disk;
+  if (::fstatvfs(fd.get(), &disk) == 0)
+    reserve_bytes = std::min<int64_t>(
+        reserve_bytes, static_cast<int64_t>(disk.f_bavail * disk.f_frsize / 4));
   while (reserve_bytes >= kMinReserve &&
          ::fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, reserve_bytes) != 0) {
     if (errno != ENOSPC) reserve_bytes = 0;  // not supported here

@@ -29,6 +29,7 @@ class Sink {
   // From now on the reserve may be used: room for the last frames of a trace
   // whose disk is full. Sinks without one do nothing.
   virtual void OpenReserve() {}
+  virtual int64_t reserve() const { return 0; }
 };
 
 // A new file of mode 0600, never a symlink's target. Keeps up to 1 MiB of disk
@@ -47,6 +48,7 @@ class FileSink : public Sink {
   Result<std::string> ReadAt(int64_t offset, size_t size) override;
   Status Truncate(int64_t size) override;
   void OpenReserve() override { reserve_open_ = true; }
+  int64_t reserve() const override { return reserve_; }
 
  private:
   FileSink(std::string path, Fd fd, int64_t reserve_bytes)

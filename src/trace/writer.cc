@@ -35,22 +35,10 @@ void TraceWriter::Table<Row>::Mark(size_t key) {
 }
 
 template <typename Row>
-std::vector<Row> TraceWriter::Table<Row>::TakeDirty(bool journal) {
-  std::vector<uint32_t>& list = journal ? journal_list : file_list;
-  std::sort(list.begin(), list.end());
-  std::vector<Row> out;
-  for (uint32_t key : list) {
-    out.push_back(rows[key]);
-    dirty[key] &= static_cast<uint8_t>(journal ? ~kForJournal : ~kForFile);
-  }
-  list.clear();
-  if (!journal) {
-    // What the file has, the journal need not repeat.
-    for (uint32_t key : journal_list)
-      dirty[key] &= static_cast<uint8_t>(~kForJournal);
-    journal_list.clear();
-  }
-  return out;
+void TraceWriter::Table<Row>::Unmark(size_t key, bool journal) {
+  // What the file has, the journal need not repeat.
+  dirty[key] &=
+      static_cast<uint8_t>(journal ? ~kForJournal : ~(kForFile | kForJournal));
 }
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(
@@ -305,10 +293,9 @@ void TraceWriter::SealGroup(uint32_t id) {
 
 void TraceWriter::SealTables(bool journal) {
   const auto put = [&](FrameKind kind, std::string_view payload) {
-    if (journal)
-      PutJournal(kind, payload);
-    else
-      Put(kind, payload);
+    if (!journal) return Put(kind, payload);
+    PutJournal(kind, payload);
+    return true;
   };
   size_t& have = journal ? strings_in_journal_ : strings_in_file_;
   while (have < strings_.size()) {
@@ -319,23 +306,38 @@ void TraceWriter::SealTables(bool journal) {
       run.push_back(*strings_[have]);
       bytes += strings_[have++]->size();
     }
-    put(FrameKind::kStrings, EncodeStrings(static_cast<uint32_t>(first), run));
+    if (!put(FrameKind::kStrings,
+             EncodeStrings(static_cast<uint32_t>(first), run))) {
+      have = first;
+      break;
+    }
   }
-  if (!journal) strings_in_journal_ = strings_in_file_;
+  if (!journal)
+    strings_in_journal_ = std::max(strings_in_journal_, strings_in_file_);
 
   const auto put_rows = [&](FrameKind kind, auto& table) {
-    auto rows = table.TakeDirty(journal);
+    std::vector<uint32_t> keys;
+    keys.swap(journal ? table.journal_list : table.file_list);
+    std::sort(keys.begin(), keys.end());
     // Frames of a bounded size, however many rows there are.
-    constexpr size_t kRowsPerFrame = 32 << 10;
-    for (size_t at = 0; at < rows.size(); at += kRowsPerFrame) {
-      const size_t end = std::min(rows.size(), at + kRowsPerFrame);
-      put(kind, EncodeRows(std::vector(
-                    std::make_move_iterator(rows.begin() +
-                                            static_cast<ptrdiff_t>(at)),
-                    std::make_move_iterator(rows.begin() +
-                                            static_cast<ptrdiff_t>(end)))));
+    constexpr size_t kRowsPerFrame = 16 << 10;
+    for (size_t at = 0; at < keys.size(); at += kRowsPerFrame) {
+      const size_t end = std::min(keys.size(), at + kRowsPerFrame);
+      std::remove_reference_t<decltype(table.rows)> rows;
+      for (size_t i = at; i < end; ++i)
+        if (table.dirty[keys[i]] & (journal ? kForJournal : kForFile))
+          rows.push_back(table.rows[keys[i]]);
+      if (rows.empty()) continue;
+      const bool done = put(kind, EncodeRows(rows));
+      for (size_t i = at; i < end; ++i) {
+        if (done || journal)
+          table.Unmark(keys[i], journal);
+        else
+          table.file_list.push_back(keys[i]);
+      }
     }
   };
+  put_rows(FrameKind::kLosses, losses_);
   put_rows(FrameKind::kMeta, meta_);
   put_rows(FrameKind::kTracks, track_rows_);
   put_rows(FrameKind::kProcesses, processes_);
@@ -344,7 +346,6 @@ void TraceWriter::SealTables(bool journal) {
   put_rows(FrameKind::kStacks, stacks_);
   put_rows(FrameKind::kArgs, args_);
   put_rows(FrameKind::kClocks, clocks_);
-  put_rows(FrameKind::kLosses, losses_);
 }
 
 void TraceWriter::StartJournal() {
@@ -364,7 +365,7 @@ void TraceWriter::StartJournal() {
 }
 
 void TraceWriter::Flush() {
-  if (failure_ || !journal_) return;
+  if (!journal_) return;
   SealTables(true);
   for (uint32_t track = 1; track < tracks_.size(); ++track) {
     TrackBuffer& buffer = *tracks_[track];
@@ -408,71 +409,79 @@ Status TraceWriter::Close() {
   CHECK(!closed_ && open_group_ == nullptr);
   Seal();
   closing_ = true;
+  closed_ = true;
   file_->OpenReserve();
-  if (stopped_handle_) UpdateLoss(*stopped_handle_, stopped_);
-  const std::optional<Error> failure = failure_;
-  failure_.reset();  // the reserve has room for what follows
+  if (stopped_handle_) {
+    if (stopped_.from_ns == INT64_MAX) stopped_.from_ns = kNoTime;
+    UpdateLoss(*stopped_handle_, stopped_);
+  }
   SealTables(false);
-  const std::vector<TrackTotal> totals = AllTotals();
   ByteWriter payload;
   payload.Varint(0);
-  const std::string rows = EncodeRows(totals);
+  const std::string rows = EncodeRows(AllTotals());
   payload.Raw(rows.data(), rows.size());
-  Put(FrameKind::kTotals, payload.bytes());
+  bool done = Put(FrameKind::kTotals, payload.bytes());
 
   EndMark end;
   end.index_offset = file_->size();
   end.events = events_;
-  const std::vector<IndexEntry> entries = index_;
-  Put(FrameKind::kIndex, EncodeIndex(entries));
+  done &= Put(FrameKind::kIndex, EncodeIndex(std::vector(index_)));
   end.file_size =
       file_->size() + static_cast<int64_t>(kFrameHeaderSize + EndMark::kSize);
-  Put(FrameKind::kEnd, end.Encode());
-  closed_ = true;
-  if (failure_ && !failure) return *failure_;
-  if (journal_) {
+  done &= Put(FrameKind::kEnd, end.Encode());
+  // Without an end the journal is still part of the trace.
+  if (journal_ && done) {
     journal_.reset();
     ::unlink((path_ + ".journal").c_str());
   }
-  failure_ = failure;
-  if (failure) return *failure;
+  if (failure_) return *failure_;
   return Ok();
 }
 
 bool TraceWriter::Put(FrameKind kind, std::string_view payload,
                       IndexEntry entry) {
   const bool chunk = kind == FrameKind::kEvents || kind == FrameKind::kCounters;
-  const uint64_t values =
-      chunk ? entry.events.count + entry.counters.values : 0;
-  if (!failure_) {
-    if (MakeRoom(static_cast<int64_t>(kFrameHeaderSize + payload.size()))) {
-      // Chunks compress their own columns.
-      const std::string frame = EncodeFrame(kind, sequence_, payload, !chunk);
-      entry.kind = kind;
-      entry.offset = file_->size();
-      entry.size = static_cast<int64_t>(frame.size());
-      entry.sequence = sequence_;
-      const Status status = file_->Append(frame);
-      if (status.ok()) {
-        ++sequence_;
-        index_.push_back(entry);
-        return true;
-      }
-      Stop(status.error());
-    } else if (!failure_) {
-      // Not even all older chunks together make room for this one.
-      if (chunk) {
-        entry.kind = kind;
-        CountDropped(entry, payload);
-        NoteDropped();
-      }
-      return false;
+  entry.kind = kind;
+  const int64_t most = static_cast<int64_t>(kFrameHeaderSize + payload.size());
+  if (!MakeRoom(most)) {
+    // Not even all older chunks together make room for this one.
+    if (chunk) {
+      CountDropped(entry, payload);
+      NoteDropped();
     }
+    return false;
   }
-  stopped_.count += values;
-  if (chunk)
+  // Chunks compress their own columns.
+  const std::string frame = EncodeFrame(kind, sequence_, payload, !chunk);
+  const int64_t size = static_cast<int64_t>(frame.size());
+  entry.offset = file_->size();
+  entry.size = size;
+  entry.sequence = sequence_;
+  // Twice: the second time from the reserve, if the first finds the disk full.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (failure_ && !closing_ && size > reserve_left_) break;
+    const Status status = file_->Append(frame);
+    if (status.ok()) {
+      if (failure_) reserve_left_ -= size;
+      ++sequence_;
+      index_.push_back(entry);
+      return true;
+    }
+    if (failure_) {
+      reserve_left_ = 0;
+      break;
+    }
+    Stop(status.error());
+  }
+  if (chunk) {
+    const bool events = kind == FrameKind::kEvents;
+    stopped_.count += events ? entry.events.count : entry.counters.values;
+    stopped_.from_ns =
+        std::min(stopped_.from_ns,
+                 events ? entry.events.begin_ns : entry.counters.begin_ns);
     stopped_.to_ns = std::max(
-        stopped_.to_ns, std::max(entry.events.end_ns, entry.counters.end_ns));
+        stopped_.to_ns, events ? entry.events.end_ns : entry.counters.end_ns);
+  }
   return false;
 }
 
@@ -487,11 +496,12 @@ void TraceWriter::Stop(const Error& error) {
   failure_ = error;
   stopped_.reason = "disk-full";
   stopped_.detail = "values not written: " + error.what;
-  stopped_.from_ns = NowNs();
-  stopped_.to_ns = stopped_.from_ns;
-  if (!stopped_handle_) stopped_handle_ = AddLoss(stopped_);
-  if (closing_) return;
-  // Its room is worth more than its content, which is no longer the newest.
+  stopped_.from_ns = INT64_MAX;
+  stopped_handle_ = AddLoss(stopped_);
+  // Half of the reserve takes what is still buffered, half is for the end.
+  file_->OpenReserve();
+  reserve_left_ = file_->reserve() / 2;
+  // What the journal holds is buffered as well, and its room is needed.
   if (journal_) {
     journal_.reset();
     ::unlink((path_ + ".journal").c_str());

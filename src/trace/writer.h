@@ -138,7 +138,7 @@ class TraceWriter {
 
     Row& At(size_t key);
     void Mark(size_t key);
-    std::vector<Row> TakeDirty(bool journal);
+    void Unmark(size_t key, bool journal);
   };
   static constexpr uint8_t kForFile = 1, kForJournal = 2;
 
@@ -171,6 +171,7 @@ class TraceWriter {
   bool closed_ = false;
   bool closing_ = false;
   std::optional<Error> failure_;
+  int64_t reserve_left_ = 0;  // for chunks, once the disk is full
   uint64_t events_ = 0;
 
   std::unordered_map<std::string_view, uint32_t> string_ids_;

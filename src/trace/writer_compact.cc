@@ -22,10 +22,13 @@ bool IsChunk(const IndexEntry& entry) {
 // What Close() will need at most, beyond what is in the file now.
 int64_t TraceWriter::ClosingBytes() const {
   int64_t totals = 0;
+  const auto add = [&](const NameAggregate& row) {
+    totals += 48 + static_cast<int64_t>(row.durations.buckets().size()) * 4;
+  };
   for (size_t track = 1; track < tracks_.size(); ++track)
-    totals += static_cast<int64_t>(tracks_[track]->totals.size());
-  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + totals * 96 +
-         static_cast<int64_t>(dropped_totals_.size()) * 96;
+    for (const auto& entry : tracks_[track]->totals) add(entry.second);
+  for (const auto& entry : dropped_totals_) add(entry.second);
+  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + totals;
 }
 
 bool TraceWriter::MakeRoom(int64_t bytes) {
