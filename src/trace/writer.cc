@@ -358,10 +358,16 @@ void TraceWriter::StartJournal() {
     if (!sink.ok()) return;
     journal_ = sink.Take();
   } else if (!journal_->Truncate(0).ok()) {
-    journal_.reset();
+    DropJournal();
     return;
   }
-  if (!journal_->Append(header.Encode()).ok()) journal_.reset();
+  if (!journal_->Append(header.Encode()).ok()) DropJournal();
+}
+
+void TraceWriter::DropJournal() {
+  if (!journal_) return;
+  journal_.reset();
+  ::unlink((path_ + ".journal").c_str());
 }
 
 void TraceWriter::Flush() {
@@ -430,10 +436,7 @@ Status TraceWriter::Close() {
       file_->size() + static_cast<int64_t>(kFrameHeaderSize + EndMark::kSize);
   done &= Put(FrameKind::kEnd, end.Encode());
   // Without an end the journal is still part of the trace.
-  if (journal_ && done) {
-    journal_.reset();
-    ::unlink((path_ + ".journal").c_str());
-  }
+  if (done) DropJournal();
   if (failure_) return *failure_;
   return Ok();
 }
@@ -489,7 +492,7 @@ void TraceWriter::PutJournal(FrameKind kind, std::string_view payload) {
   if (!journal_) return;
   // Numbered as the file's next frame: it was written before that one.
   if (!journal_->Append(EncodeFrame(kind, sequence_, payload, false)).ok())
-    journal_.reset();
+    DropJournal();
 }
 
 void TraceWriter::Stop(const Error& error) {
@@ -502,10 +505,7 @@ void TraceWriter::Stop(const Error& error) {
   file_->OpenReserve();
   reserve_left_ = file_->reserve() / 2;
   // What the journal holds is buffered as well, and its room is needed.
-  if (journal_) {
-    journal_.reset();
-    ::unlink((path_ + ".journal").c_str());
-  }
+  DropJournal();
 }
 
 std::vector<TrackTotal> TraceWriter::AllTotals() const {

@@ -150,6 +150,7 @@ class TraceWriter {
   void SealGroup(uint32_t group);
   void SealTables(bool journal);
   void StartJournal();
+  void DropJournal();
   // Appends to the file, makes room first if need be, and stops the trace on
   // failure. Returns false if the frame is not in the file.
   bool Put(FrameKind kind, std::string_view payload, IndexEntry entry = {});
