@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""The report on the bundled example names its slow process and its share.
+
+The example says itself, at its end, what CPU time each of its two processes
+used. The loader is the slow one by construction.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SONDE = os.environ.get("SONDE", str(ROOT / "build/src/sonde"))
+POINTS = 0.03
+
+
+def has(verb):
+    """`sonde help` lists the verb."""
+    text = subprocess.run([SONDE, "help"], capture_output=True, text=True).stdout
+    return re.search(rf"^  {verb} ", text, re.M) is not None
+
+
+def truth(output):
+    """CPU seconds by process name, as the program itself measured them."""
+    seconds = dict(re.findall(r"^(\w+): .*cpu_s=([0-9.]+)$", output, re.M))
+    return {name: float(value) for name, value in seconds.items()}
+
+
+def cpu_share(report, name):
+    """The part of all CPU time in `report` used by the processes `name`."""
+    cpu = [(p["name"], p["cpu_ns"]) for p in report["processes"]
+           if p.get("cpu_ns") is not None]
+    return sum(ns for n, ns in cpu if n == name) / sum(ns for _, ns in cpu)
+
+
+def expect(name, good, why=""):
+    print(f"ok demo/{name}" if good else f"FAIL demo/{name} {why}")
+
+
+def main():
+    for verb in ("run", "report"):
+        if not has(verb):
+            print(f"skip demo `sonde {verb}` is not in this build")
+            return
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = os.path.join(scratch, "demo.sonde")
+        done = subprocess.run(
+            [SONDE, "run", "-o", trace, "--",
+             str(ROOT / "examples/pipeline/run.sh")],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=120)
+        expect("the_example_ends_well", done.returncode == 0,
+               f"exit {done.returncode}")
+        said = subprocess.run([SONDE, "report", "--json", trace],
+                              capture_output=True, text=True, timeout=60)
+    report = json.loads(said.stdout)
+    own = truth(done.stdout)
+    expect("the_example_tells_its_times", set(own) == {"loader", "compute"},
+           done.stdout[-300:])
+    own_share = own["loader"] / sum(own.values())
+    expect("the_loader_is_slow_by_construction", own_share >= 0.85,
+           f"its share is {own_share:.3f}")
+
+    findings = report["findings"]
+    first = findings[0] if findings else {}
+    expect("the_first_finding_is_one_core_bound",
+           first.get("rule") == "one_core_bound", json.dumps(first)[:300])
+    expect("the_finding_names_the_loader", "loader.py" in json.dumps(first),
+           json.dumps(first)[:300])
+    expect("the_verdict_names_the_loader", "loader.py" in report["verdict"],
+           report["verdict"])
+    share = cpu_share(report, "loader.py")
+    expect("the_share_is_the_programs_own", abs(share - own_share) <= POINTS,
+           f"report {share:.3f}, program {own_share:.3f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
