@@ -112,6 +112,8 @@ class ByteWriter {
   std::string out_;
 };
 
+// Takes values from bytes it does not own and does not trust. A value that is
+// not whole, or too large, is a failure; look at ok() before using any.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes)

@@ -46,6 +46,8 @@ struct CounterTicks {
   void Clear();
 };
 
+// What stands at the head of a counter chunk: enough to know whether its
+// columns are worth reading.
 struct CounterChunkInfo {
   uint32_t group = 0;
   uint32_t ticks = 0;

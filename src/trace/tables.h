@@ -29,11 +29,15 @@ struct TrackTotal {
   NameAggregate aggregate;
 };
 
+// One fact about the whole recording. A later entry of the same key replaces
+// the earlier.
 struct MetaEntry {
   std::string key;
   std::string value;
 };
 
+// A frame or a node of the stack tree; both share one table so that a node
+// always stands behind what it names.
 struct StackRow {
   bool is_frame = false;
   uint32_t id = 0;
@@ -41,17 +45,20 @@ struct StackRow {
   StackNode node;
 };
 
+// The arguments of an event, interned as a whole under one id.
 struct ArgSet {
   uint32_t id = 0;
   std::vector<Arg> args;
 };
 
-// A loss or clock row carries its ordinal, because the same row may stand in
-// the journal and in the file.
+// A loss with its ordinal, because the same row may stand in the journal and in
+// the file.
 struct LossRow {
   uint64_t ordinal = 0;
   Loss loss;
 };
+
+// A clock pair with its ordinal, for the same reason.
 struct ClockRow {
   uint64_t ordinal = 0;
   ClockPair pair;
