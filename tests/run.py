@@ -90,10 +90,11 @@ def stream(command, on_line, timeout_s, env=None):
     signal.signal(signal.SIGALRM, kill)
     signal.alarm(timeout_s)
     try:
-        for raw in child.stdout:
-            line = raw.decode("utf-8", "replace").rstrip("\n")
-            print(line, flush=True)
-            on_line(line)
+        with child.stdout:
+            for raw in child.stdout:
+                line = raw.decode("utf-8", "replace").rstrip("\n")
+                print(line, flush=True)
+                on_line(line)
         status = child.wait()
     except KeyboardInterrupt:
         kill()

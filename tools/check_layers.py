@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Fails if a file of src/ includes a folder that tools/layers.txt does not allow.
+
+usage: check_layers.py [SOURCE_ROOT]
+
+Quotes and angle brackets are the same here. A folder that has no line in
+layers.txt fails, and so does a line that names a folder below it in the file:
+the list is ordered, so there can be no cycle.
+"""
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+def read_layers(path):
+    """Folder -> the folders it may include; and what is wrong with the list."""
+    allowed, wrong = {}, []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        folder, _, uses = line.partition(":")
+        for use in uses.split():
+            if use not in allowed:
+                wrong.append(f"{path}:{number}: {folder} names {use}, "
+                             "which does not stand above it")
+        allowed[folder.strip()] = set(uses.split()) | {folder.strip()}
+    return allowed, wrong
+
+
+def check(root):
+    allowed, wrong = read_layers(root / "tools/layers.txt")
+    src = root / "src"
+    folders = {p.name for p in src.iterdir() if p.is_dir()}
+    for folder in sorted(folders - allowed.keys()):
+        wrong.append(f"src/{folder}: no line in tools/layers.txt")
+    for path in sorted(src.rglob("*")):
+        if path.suffix not in (".h", ".cc", ".c", ".hpp", ".in"):
+            continue
+        where = path.relative_to(src)
+        folder = where.parts[0]
+        if len(where.parts) < 2 or folder not in allowed:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            name = match[1] or match[2]
+            if ".." in name.split("/"):
+                wrong.append(f"src/{where}:{number}: include by path from src/")
+            target = name.split("/")[0]
+            if "/" in name and target in folders | allowed.keys() \
+                    and target not in allowed[folder]:
+                wrong.append(f"src/{where}:{number}: {folder}/ may not include "
+                             f"{target}/")
+    return wrong
+
+
+if __name__ == "__main__":
+    here = pathlib.Path(__file__).resolve().parent.parent
+    problems = check(pathlib.Path(sys.argv[1]) if sys.argv[1:] else here)
+    print("\n".join(problems), end="\n" if problems else "")
+    sys.exit(bool(problems))
