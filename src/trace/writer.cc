@@ -319,17 +319,25 @@ void TraceWriter::SealTables(bool journal) {
     std::vector<uint32_t> keys;
     keys.swap(journal ? table.journal_list : table.file_list);
     std::sort(keys.begin(), keys.end());
-    // Frames of a bounded size, however many rows there are.
-    constexpr size_t kRowsPerFrame = 16 << 10;
-    for (size_t at = 0; at < keys.size(); at += kRowsPerFrame) {
-      const size_t end = std::min(keys.size(), at + kRowsPerFrame);
-      std::remove_reference_t<decltype(table.rows)> rows;
-      for (size_t i = at; i < end; ++i)
-        if (table.dirty[keys[i]] & (journal ? kForJournal : kForFile))
-          rows.push_back(table.rows[keys[i]]);
-      if (rows.empty()) continue;
-      const bool done = put(kind, EncodeRows(rows));
-      for (size_t i = at; i < end; ++i) {
+    // Frames of a bounded size, however many and however long the rows are.
+    constexpr size_t kBytesPerFrame = 1 << 20;
+    for (size_t at = 0; at < keys.size();) {
+      const size_t first = at;
+      uint64_t count = 0;
+      ByteWriter rows, one, payload;
+      for (; at < keys.size() && rows.bytes().size() < kBytesPerFrame; ++at) {
+        if (!(table.dirty[keys[at]] & (journal ? kForJournal : kForFile)))
+          continue;
+        one.Clear();
+        EncodeRow(table.rows[keys[at]], one);
+        rows.Text(one.bytes());
+        ++count;
+      }
+      if (count == 0) continue;
+      payload.Varint(count);
+      payload.Raw(rows.bytes().data(), rows.bytes().size());
+      const bool done = put(kind, payload.bytes());
+      for (size_t i = first; i < at; ++i) {
         if (done || journal)
           table.Unmark(keys[i], journal);
         else
@@ -371,7 +379,15 @@ void TraceWriter::DropJournal() {
 }
 
 void TraceWriter::Flush() {
-  if (!journal_) return;
+  if (journal_) FlushToJournal();
+  if (journal_ || failure_ || !options_.journal) return;
+  // The journal's disk is full. The file may have room set aside; if it has
+  // none either, this is where it shows.
+  Seal();
+  StartJournal();
+}
+
+void TraceWriter::FlushToJournal() {
   SealTables(true);
   for (uint32_t track = 1; track < tracks_.size(); ++track) {
     TrackBuffer& buffer = *tracks_[track];

@@ -150,6 +150,8 @@ class TraceWriter {
   void SealGroup(uint32_t group);
   void SealTables(bool journal);
   void StartJournal();
+  // Leaves no journal_ if it could not be written.
+  void FlushToJournal();
   void DropJournal();
   // Appends to the file, makes room first if need be, and stops the trace on
   // failure. Returns false if the frame is not in the file.
