@@ -107,6 +107,8 @@ bool ColumnReader::Values(uint8_t id, size_t count, std::string& scratch,
   out.resize(count);
   std::string_view raw;
   bool constant = false;
+  const Column* const column = Find(id);
+  if (column && column->raw > count * kMaxVarint) return false;
   if (!Get(id, scratch, &raw, &constant)) return false;
   if (raw.empty()) {
     std::fill(out.begin(), out.end(), T{});

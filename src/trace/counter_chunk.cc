@@ -54,7 +54,7 @@ bool CounterChunkInfo::Decode(ByteReader& in) {
   begin_ns = in.Signed();
   end_ns = static_cast<int64_t>(static_cast<uint64_t>(begin_ns) + in.Varint());
   return in.ok() && ticks > 0 && ticks <= (1u << 24) && values <= (1u << 24) &&
-         end_ns >= begin_ns;
+         begin_ns >= -kMaxTimeNs && end_ns >= begin_ns && end_ns <= kMaxTimeNs;
 }
 
 std::string EncodeCounterChunk(

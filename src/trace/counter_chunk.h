@@ -10,6 +10,7 @@
 
 #include "trace/aggregate.h"
 #include "trace/columns.h"
+#include "trace/format.h"
 #include "trace/model.h"
 
 namespace sonde {

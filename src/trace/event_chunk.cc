@@ -112,7 +112,8 @@ bool EventChunkInfo::Decode(ByteReader& in) {
   first_end_ns = in.Signed();
   max_depth = in.Varint32();
   return in.ok() && count > 0 && count <= kMaxChunkEvents &&
-         end_ns >= begin_ns && max_depth <= UINT16_MAX;
+         begin_ns >= -kMaxTimeNs && end_ns >= begin_ns &&
+         end_ns <= kMaxTimeNs && max_depth <= UINT16_MAX;
 }
 
 std::string EventChunkEncoder::Encode(const EventColumns& events, size_t begin,
@@ -248,8 +249,7 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
       slot = slot_of_name_[name] = static_cast<uint32_t>(aggregates_.size());
     }
     NameAggregate& row = aggregates_[slot - 1];
-    const int64_t dur = events.dur_ns[i];
-    const uint64_t size = static_cast<uint64_t>(dur);
+    const uint64_t size = static_cast<uint64_t>(events.dur_ns[i]);
     ++row.count;
     row.sum += size;
     row.min = std::min(row.min, size);
@@ -260,9 +260,10 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
     if (instant) continue;
     const size_t depth = events.depth[i];
     if (depth + 2 > inner_ns_.size()) inner_ns_.resize(depth + 2);
-    row.self += dur - inner_ns_[depth + 1];
+    row.self = static_cast<int64_t>(static_cast<uint64_t>(row.self) + size -
+                                    inner_ns_[depth + 1]);
     inner_ns_[depth + 1] = 0;
-    inner_ns_[depth] += dur;
+    if (depth > 0) inner_ns_[depth] += size;
   }
   for (size_t slot = 0; slot < aggregates_.size(); ++slot) {
     slot_of_name_[aggregates_[slot].name] = 0;
@@ -285,7 +286,8 @@ void EventChunkEncoder::EncodeLod(const std::vector<LodRow>& rows,
       const int64_t span = node.end_ns - node.begin_ns;
       bytes.Signed(node.begin_ns - previous);
       bytes.Varint(static_cast<uint64_t>(span));
-      bytes.Signed(span - static_cast<int64_t>(node.busy_ns));
+      bytes.Signed(
+          static_cast<int64_t>(static_cast<uint64_t>(span) - node.busy_ns));
       bytes.Varint(node.max_dur_ns);
       bytes.Varint(node.max_name);
       bytes.Signed(static_cast<int64_t>(node_events) - node.count);
@@ -328,8 +330,12 @@ bool EventChunkDecoder::Decode(uint32_t mask, EventColumns& out) {
   }
   if (ok && (mask & kMaskName))
     ok = columns_.Values(Id(EventColumn::kName), count, scratch_, out.name);
-  if (ok && (mask & kMaskDepth))
+  if (ok && (mask & kMaskDepth)) {
     ok = columns_.Values(Id(EventColumn::kDepth), count, scratch_, out.depth);
+    // Readers make room for max_depth and index by depth.
+    for (size_t i = 0; ok && i < count; ++i)
+      ok = out.depth[i] <= info_.max_depth;
+  }
   if (ok && (mask & kMaskRare)) {
     for (uint8_t id = Id(EventColumn::kKind); ok && id < kValueColumns; ++id)
       if (columns_.Has(id))
@@ -363,9 +369,12 @@ bool EventChunkDecoder::Lod(bool coarse, std::vector<LodRow>& out) {
   ByteReader in(raw);
   while (!in.AtEnd()) {
     LodRow row;
-    row.depth = static_cast<uint16_t>(in.Varint());
+    const uint64_t depth = in.Varint();
     const uint64_t nodes = in.Varint();
-    if (!in.ok() || nodes > info_.count) return false;
+    if (!in.ok() || depth > info_.max_depth || nodes > info_.count ||
+        out.size() > info_.max_depth)
+      return false;
+    row.depth = static_cast<uint16_t>(depth);
     uint64_t previous = static_cast<uint64_t>(info_.begin_ns);
     for (uint64_t i = 0; i < nodes; ++i) {
       LodNode node;
@@ -376,7 +385,8 @@ bool EventChunkDecoder::Lod(bool coarse, std::vector<LodRow>& out) {
       node.busy_ns = span - static_cast<uint64_t>(in.Signed());
       node.max_dur_ns = in.Varint();
       node.max_name = in.Varint32();
-      node.count = static_cast<uint32_t>(node_events - in.Signed());
+      node.count = node_events -
+                   static_cast<uint32_t>(static_cast<uint64_t>(in.Signed()));
       previous = begin + span;
       if (!in.ok()) return false;
       row.nodes.push_back(node);

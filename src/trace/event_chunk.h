@@ -99,7 +99,7 @@ class EventChunkEncoder {
                         uint32_t node_events, std::string& out);
 
   CompressionMemory memory_;
-  std::vector<int64_t> inner_ns_;  // by depth: covered by slices one deeper
+  std::vector<uint64_t> inner_ns_;  // by depth: covered by slices one deeper
   std::vector<NameAggregate> aggregates_;
   std::vector<uint32_t> slot_of_name_;  // scratch: name -> row + 1
   std::vector<uint16_t> hits_;          // scratch: rows x buckets

@@ -82,6 +82,9 @@ inline constexpr uint32_t kLodCoarseEvents = 1024;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr uint32_t kMaxRawPayload = 256u << 20;
 inline constexpr uint32_t kMaxString = 1u << 20;
+// Times of events and ticks lie within +-kMaxTimeNs (126 years), so that the
+// difference of any two of them is an int64_t.
+inline constexpr int64_t kMaxTimeNs = 4'000'000'000'000'000'000;
 
 }  // namespace sonde
 

@@ -20,13 +20,19 @@ std::string EncodeIndex(const std::vector<IndexEntry>& entries) {
   return out.Take();
 }
 
-bool DecodeIndex(std::string_view payload, std::vector<IndexEntry>& out) {
+bool DecodeIndex(std::string_view payload, int64_t end_offset,
+                 std::vector<IndexEntry>& out) {
   ByteReader in(payload);
   const uint64_t count = in.Varint();
-  if (!in.ok() || count > payload.size()) return false;
+  // A small index can claim many entries: no more than frames fit in the file.
+  constexpr int64_t kSmallest = kFrameHeaderSize;
+  if (!in.ok() || count > payload.size() ||
+      count > static_cast<uint64_t>(end_offset / kSmallest))
+    return false;
   out.clear();
   out.reserve(static_cast<size_t>(count));
   uint64_t offset = 0;
+  int64_t behind = kFileHeaderSize;
   uint32_t sequence = 0;
   for (uint64_t i = 0; i < count; ++i) {
     IndexEntry entry;
@@ -43,7 +49,11 @@ bool DecodeIndex(std::string_view payload, std::vector<IndexEntry>& out) {
       return false;
     if (entry.kind == FrameKind::kCounters && !entry.counters.Decode(in))
       return false;
-    if (!in.ok() || entry.offset < 0 || entry.size < 0) return false;
+    if (!in.ok() || entry.offset < behind || entry.offset > end_offset ||
+        entry.size < kSmallest || entry.size > kSmallest + kMaxPayload ||
+        entry.size > end_offset - entry.offset)
+      return false;
+    behind = entry.offset + entry.size;
     out.push_back(entry);
   }
   return in.AtEnd();

@@ -25,8 +25,10 @@ struct IndexEntry {
 
 // The payload of a kIndex frame.
 std::string EncodeIndex(const std::vector<IndexEntry>& entries);
-// False if damaged.
-bool DecodeIndex(std::string_view payload, std::vector<IndexEntry>& out);
+// False if damaged, or if an entry does not stand between the one before it and
+// `end_offset`.
+bool DecodeIndex(std::string_view payload, int64_t end_offset,
+                 std::vector<IndexEntry>& out);
 
 // The payload of the kEnd frame, the last of a finished trace.
 struct EndMark {

@@ -127,12 +127,10 @@ bool TraceReader::OpenByIndex() {
   index.offset = mark.index_offset;
   index.size = end.offset - mark.index_offset;
   std::vector<IndexEntry> entries;
-  if (!Read(index, payload) || !DecodeIndex(payload, entries)) return false;
+  if (!Read(index, payload) ||
+      !DecodeIndex(payload, mark.index_offset, entries))
+    return false;
   for (const IndexEntry& entry : entries) {
-    if (entry.offset < static_cast<int64_t>(kFileHeaderSize) ||
-        entry.size < static_cast<int64_t>(kFrameHeaderSize) ||
-        entry.size > mark.index_offset - entry.offset)
-      return false;
     FrameRef ref;
     static_cast<IndexEntry&>(ref) = entry;
     frames_.push_back(ref);
@@ -237,6 +235,8 @@ void TraceReader::Merge() {
 bool TraceReader::Read(const FrameRef& frame, std::string& out) const {
   const Source& source = frame.journal ? *journal_ : *file_;
   thread_local std::string bytes;
+  if (frame.size > static_cast<int64_t>(kFrameHeaderSize + kMaxPayload))
+    return false;
   source.Read(frame.offset, static_cast<size_t>(frame.size), bytes);
   if (bytes.size() != static_cast<size_t>(frame.size)) return false;
   const auto header = FrameHeader::Decode(bytes);

@@ -20,10 +20,12 @@ class Fields {
     v = in_.AtEnd() ? std::string_view() : in_.Text(kMaxString);
   }
   template <typename Enum>
-  void Choice(Enum& v, Enum last) {
+  void Choice(Enum& v, Enum first, Enum last) {
     uint32_t raw = 0;
     (*this)(raw);
-    if (raw <= static_cast<uint32_t>(last)) v = static_cast<Enum>(raw);
+    if (raw >= static_cast<uint32_t>(first) &&
+        raw <= static_cast<uint32_t>(last))
+      v = static_cast<Enum>(raw);
   }
   bool ok() const { return in_.ok(); }
 
@@ -44,7 +46,7 @@ void EncodeRow(const Track& row, ByteWriter& out) {
 bool DecodeRow(ByteReader& in, Track& row) {
   Fields field(in);
   field(row.id);
-  field.Choice(row.kind, Track::Kind::kCustom);
+  field.Choice(row.kind, Track::Kind::kThread, Track::Kind::kCustom);
   field(row.process);
   field(row.thread);
   field(row.name);
@@ -74,7 +76,7 @@ bool DecodeRow(ByteReader& in, Process& row) {
   field(row.end_ns);
   field(row.name);
   field(row.cmdline);
-  field.Choice(row.exit, Process::Exit::kRunning);
+  field.Choice(row.exit, Process::Exit::kUnknown, Process::Exit::kRunning);
   field(row.exit_code);
   field(row.execs);
   field(row.cpu_ns);
@@ -119,13 +121,13 @@ bool DecodeRow(ByteReader& in, Series& row) {
   Fields field(in);
   field(row.id);
   field(row.group);
-  field.Choice(row.scope, Series::Scope::kDevice);
+  field.Choice(row.scope, Series::Scope::kMachine, Series::Scope::kDevice);
   field(row.scope_id);
   field(row.name);
   field(row.label);
   field(row.unit);
-  field.Choice(row.kind, Series::Kind::kTotal);
-  field.Choice(row.type, Series::Type::kDouble);
+  field.Choice(row.kind, Series::Kind::kGauge, Series::Kind::kTotal);
+  field.Choice(row.type, Series::Type::kInt, Series::Type::kDouble);
   return field.ok() && row.id != 0;
 }
 

@@ -1,0 +1,116 @@
+// Frames whose checksums are right and whose content lies.
+
+#include <gtest/gtest.h>
+
+#include "trace/counter_chunk.h"
+#include "trace/event_chunk.h"
+#include "trace/index.h"
+#include "trace/tables.h"
+
+namespace sonde {
+namespace {
+
+// A chunk of one event on depth 0 that says of itself what `info` says.
+std::string EventPayload(const EventChunkInfo& info, uint64_t depth,
+                         std::string_view lod = {}) {
+  ByteWriter out;
+  info.Encode(out);
+  CompressionMemory memory;
+  ColumnWriter columns(memory);
+  columns.AddConstant(static_cast<uint8_t>(EventColumn::kDepth), depth);
+  if (!lod.empty()) columns.Add(static_cast<uint8_t>(EventColumn::kLod), lod);
+  columns.AppendTo(out);
+  return out.Take();
+}
+
+EventChunkInfo OneEvent() {
+  EventChunkInfo info;
+  info.track = 1;
+  info.count = 1;
+  info.begin_ns = info.end_ns = info.first_end_ns = 100;
+  return info;
+}
+
+TEST(Hostile, TimesWhoseDifferenceOverflowsAreDamage) {
+  EventChunkInfo info = OneEvent();
+  EventChunkDecoder decoder;
+  EXPECT_TRUE(decoder.Open(EventPayload(info, 0)));
+  info.begin_ns = INT64_MIN;
+  info.end_ns = INT64_MAX;
+  EXPECT_FALSE(decoder.Open(EventPayload(info, 0)));
+
+  CounterChunkInfo ticks;
+  ticks.group = ticks.ticks = 1;
+  ticks.begin_ns = -kMaxTimeNs;
+  ticks.end_ns = kMaxTimeNs;
+  ByteWriter good, bad;
+  ticks.Encode(good);
+  ticks.begin_ns -= 1;
+  ticks.Encode(bad);
+  ByteReader in_good(good.bytes()), in_bad(bad.bytes());
+  EXPECT_TRUE(ticks.Decode(in_good));
+  EXPECT_FALSE(ticks.Decode(in_bad));
+}
+
+TEST(Hostile, ADepthBeyondTheChunksMaximumIsDamage) {
+  const std::string payload = EventPayload(OneEvent(), 1);
+  EventChunkDecoder decoder;
+  EventColumns columns;
+  ASSERT_TRUE(decoder.Open(payload));
+  EXPECT_TRUE(decoder.Decode(kMaskTime | kMaskName, columns));
+  EXPECT_FALSE(decoder.Decode(kMaskAll, columns));
+}
+
+TEST(Hostile, LevelOfDetailRowsAreBoundedByTheDepth) {
+  std::vector<LodRow> rows;
+  EventChunkDecoder decoder;
+  for (const auto& [depth, repeats, want] :
+       {std::tuple(0, 1, true), {1, 1, false}, {0, 2, false}}) {
+    ByteWriter lod;
+    for (int i = 0; i < repeats; ++i) {
+      lod.Varint(static_cast<uint64_t>(depth));
+      lod.Varint(1);
+      lod.Signed(0);
+      lod.Varint(0);
+      lod.Signed(INT64_MIN);  // busy time
+      lod.Varint(0);
+      lod.Varint(1);
+      lod.Signed(INT64_MIN);  // count
+    }
+    const std::string payload = EventPayload(OneEvent(), 0, lod.bytes());
+    ASSERT_TRUE(decoder.Open(payload));
+    EXPECT_EQ(decoder.Lod(false, rows), want) << depth << " " << repeats;
+  }
+}
+
+TEST(Hostile, AnIndexCannotClaimMoreFramesThanFit) {
+  IndexEntry entry;
+  entry.kind = FrameKind::kMeta;
+  entry.offset = kFileHeaderSize;
+  entry.size = kFrameHeaderSize;
+  const int64_t end = entry.offset + entry.size;
+  std::vector<IndexEntry> out;
+  EXPECT_TRUE(DecodeIndex(EncodeIndex({entry}), end, out));
+  EXPECT_FALSE(DecodeIndex(EncodeIndex({entry}), end - 1, out));
+  EXPECT_FALSE(DecodeIndex(EncodeIndex({entry, entry}), 1 << 20, out))
+      << "the same place twice";
+  ByteWriter many;
+  many.Varint(1 << 20);
+  std::string payload = many.Take() + std::string(1 << 20, '\1');
+  EXPECT_FALSE(DecodeIndex(payload, end, out));
+  EXPECT_LT(out.capacity(), 1000u);
+}
+
+TEST(Hostile, ValuesOutsideAnEnumReadAsItsDefault) {
+  Series row;
+  ByteWriter out;
+  for (uint32_t v : {1, 1, 0, 0, 0, 0, 0, 0, 99}) out.Varint(v);
+  ByteReader in(out.bytes());
+  ASSERT_TRUE(DecodeRow(in, row));
+  EXPECT_EQ(row.scope, Series::Scope::kMachine);
+  EXPECT_EQ(row.kind, Series::Kind::kGauge);
+  EXPECT_EQ(row.type, Series::Type::kInt);
+}
+
+}  // namespace
+}  // namespace sonde
