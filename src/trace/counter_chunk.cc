@@ -109,13 +109,14 @@ std::string EncodeCounterChunk(
       const uint32_t series = ticks.gone[i];
       ids.Varint(series - id);
       id = series;
-      if (const auto at = states.find(series);
-          summaries && at != states.end()) {
+      const auto at = states.find(series);
+      if (at == states.end()) continue;
+      if (summaries) {
         SeriesAggregate& row = rows[at->second.row];
         row.integral += row.last * static_cast<double>(now - row.last_ns) / 1e9;
         row.last_ns = now;
-        states.erase(at);
       }
+      states.erase(at);
     }
   }
   for (const auto& [series, state] : states) {

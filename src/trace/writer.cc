@@ -207,6 +207,13 @@ void TraceWriter::SetBits(uint32_t series, uint64_t value) {
     auto& live = open_group_->live;
     live.insert(std::lower_bound(live.begin(), live.end(), series), series);
     state.live = true;
+    // In the file a tick's ends come after its values: not gone after all.
+    CounterTicks& ticks = open_group_->ticks;
+    const size_t first_gone = ticks.size() ? ticks.gone_end.back() : 0;
+    const auto at =
+        std::find(ticks.gone.begin() + static_cast<ptrdiff_t>(first_gone),
+                  ticks.gone.end(), series);
+    if (at != ticks.gone.end()) ticks.gone.erase(at);
   }
   state.value = value;
   open_group_->ticks.changes.push_back({series, value});
@@ -227,16 +234,27 @@ void TraceWriter::EndTick() {
   CounterTicks& ticks = open_group_->ticks;
   const size_t first = ticks.size() ? ticks.changed_end.back() : 0;
   const size_t first_gone = ticks.size() ? ticks.gone_end.back() : 0;
+  const auto by_series = [](const auto& a, const auto& b) {
+    return a.series < b.series;
+  };
+  const auto sort_changes = [&] {
+    std::stable_sort(ticks.changes.begin() + static_cast<ptrdiff_t>(first),
+                     ticks.changes.end(), by_series);
+  };
+  sort_changes();
   if (ticks.size() == 0) {
     // The first tick of a chunk names every series, so that it can be read
     // without the chunks before it.
-    ticks.changes.clear();
-    for (uint32_t series : open_group_->live)
-      ticks.changes.push_back({series, series_[series].value});
-  } else {
-    std::sort(ticks.changes.begin() + static_cast<ptrdiff_t>(first),
-              ticks.changes.end(),
-              [](const auto& a, const auto& b) { return a.series < b.series; });
+    const size_t named = ticks.changes.size();
+    for (uint32_t series : open_group_->live) {
+      const CounterTicks::Change change{series, series_[series].value};
+      if (!std::binary_search(
+              ticks.changes.begin(),
+              ticks.changes.begin() + static_cast<ptrdiff_t>(named), change,
+              by_series))
+        ticks.changes.push_back(change);
+    }
+    sort_changes();
   }
   std::sort(ticks.gone.begin() + static_cast<ptrdiff_t>(first_gone),
             ticks.gone.end());

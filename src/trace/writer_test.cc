@@ -194,5 +194,74 @@ TEST_F(WriterTest, UnchangedCountersAreNotStoredAndGoneOnesEnd) {
   }
 }
 
+// What a reader sees of each tick: the changes as "id=value", the ends as
+// "id=gone".
+std::vector<std::string> TickTexts(const std::string& path) {
+  auto reader = TraceReader::Open(path);
+  EXPECT_TRUE(reader.ok());
+  std::vector<std::string> out;
+  std::string payload;
+  for (const FrameRef& f : reader.value().frames()) {
+    if (f.kind != FrameKind::kCounters) continue;
+    EXPECT_TRUE(reader.value().Read(f, payload));
+    CounterChunkDecoder decoder;
+    CounterTicks ticks;
+    EXPECT_TRUE(decoder.Open(payload) && decoder.Decode(ticks));
+    for (size_t i = 0; i < ticks.size(); ++i) {
+      std::string& text = out.emplace_back();
+      for (size_t c = i ? ticks.changed_end[i - 1] : 0;
+           c < ticks.changed_end[i]; ++c)
+        text += std::to_string(ticks.changes[c].series) + "=" +
+                std::to_string(ticks.changes[c].value) + " ";
+      for (size_t g = i ? ticks.gone_end[i - 1] : 0; g < ticks.gone_end[i]; ++g)
+        text += std::to_string(ticks.gone[g]) + "=gone ";
+    }
+  }
+  return out;
+}
+
+TEST_F(WriterTest, ASeriesMayReturnInTheJournalChunkItEndedIn) {
+  auto writer = Create();
+  Series series;
+  series.group = 1;
+  const uint32_t a = writer->AddSeries(series);
+  writer->BeginTick(1, 100);
+  writer->Set(a, 1000);
+  writer->EndTick();
+  writer->BeginTick(1, 200);
+  writer->Gone(a);
+  writer->EndTick();
+  writer->BeginTick(1, 300);
+  writer->Set(a, 7);
+  writer->EndTick();
+  writer->Flush();
+  writer.reset();  // no Close(): only the journal has them
+  EXPECT_EQ(TickTexts(path),
+            (std::vector<std::string>{"1=1000 ", "1=gone ", "1=7 "}));
+}
+
+TEST_F(WriterTest, WithinATickTheLastWordOnASeriesCounts) {
+  auto writer = Create();
+  Series series;
+  series.group = 1;
+  const uint32_t a = writer->AddSeries(series);
+  const uint32_t b = writer->AddSeries(series);
+  writer->BeginTick(1, 100);
+  writer->Set(a, 1);
+  writer->Set(b, 5);
+  writer->Gone(b);  // had a value and ended, also in a chunk's first tick
+  writer->EndTick();
+  writer->BeginTick(1, 200);
+  writer->Gone(a);
+  writer->Set(a, 2);
+  writer->EndTick();
+  writer->BeginTick(1, 300);
+  writer->Set(a, 2);
+  writer->EndTick();
+  ASSERT_TRUE(writer->Close().ok());
+  EXPECT_EQ(TickTexts(path),
+            (std::vector<std::string>{"1=1 2=5 2=gone ", "1=2 ", ""}));
+}
+
 }  // namespace
 }  // namespace sonde
