@@ -11,33 +11,77 @@
 namespace sonde {
 namespace {
 
-constexpr size_t kWindow = 256 << 10;
+// How much is looked through at once. Small at first: the next frame is often
+// near, and a hostile file has many of them.
+constexpr size_t kFirstWindow = 1 << 10, kLastWindow = 256 << 10;
 
 bool IsChunk(FrameKind kind) {
   return kind == FrameKind::kEvents || kind == FrameKind::kCounters;
 }
 
-// The next place at or behind `from` where a frame's header stands, or the
-// source's size.
-int64_t FindFrame(const Source& source, int64_t from) {
-  std::string window;
-  while (from < source.size()) {
-    source.Read(from, kWindow, window);
-    if (window.empty()) break;
+// The next place at or behind `from` where `magic` begins something that
+// `is_one` accepts, or `to`.
+template <typename Accept>
+int64_t Find(const Source& source, int64_t from, int64_t to,
+             std::string_view magic, Accept is_one) {
+  std::string window, head;
+  for (size_t size = kFirstWindow; from < to;
+       size = std::min(size * 2, kLastWindow)) {
+    source.Read(from, size, window);
     const std::string_view view(window);
-    const std::string_view magic(reinterpret_cast<const char*>(kFrameMagic),
-                                 sizeof(kFrameMagic));
     size_t at = 0;
     while ((at = view.find(magic, at)) != std::string_view::npos) {
-      std::string head;
-      source.Read(from + static_cast<int64_t>(at), kFrameHeaderSize, head);
-      if (FrameHeader::Decode(head)) return from + static_cast<int64_t>(at);
+      const int64_t place = from + static_cast<int64_t>(at);
+      if (place >= to) return to;
+      source.Read(place, kFileHeaderSize, head);
+      if (is_one(head)) return place;
       ++at;
     }
-    if (window.size() < kWindow) break;
-    from += static_cast<int64_t>(window.size() - sizeof(kFrameMagic) + 1);
+    if (window.size() < size) break;
+    from += static_cast<int64_t>(window.size() - magic.size() + 1);
   }
-  return source.size();
+  return to;
+}
+
+// The next frame at or behind `from`, or the source's size.
+int64_t FindFrame(const Source& source, int64_t from) {
+  const std::string_view magic(reinterpret_cast<const char*>(kFrameMagic),
+                               sizeof(kFrameMagic));
+  return Find(source, from, source.size(), magic, [](std::string_view head) {
+    return FrameHeader::Decode(head).has_value();
+  });
+}
+
+std::optional<FrameHeader> HeaderAt(const Source& source, int64_t at) {
+  std::string head;
+  source.Read(at, kFrameHeaderSize, head);
+  return FrameHeader::Decode(head);
+}
+
+// The frame behind the damaged one at `at`. `size` is set if the damaged one's
+// header is good and its content not.
+int64_t FrameBehind(const Source& source, int64_t at, int64_t size) {
+  int64_t next = FindFrame(source, at + 1);
+  const int64_t end = at + size;
+  // The length holds if a frame or the end follows. What looks like a frame
+  // before that is content, unless bytes were cut out: then it bears the next
+  // number.
+  if (size == 0 || (end < source.size() && !HeaderAt(source, end))) return next;
+  const uint32_t number = HeaderAt(source, at)->sequence + 1;
+  while (next < end && HeaderAt(source, next)->sequence != number)
+    next = FindFrame(source, next + 1);
+  return next;
+}
+
+// The header of another session's file in [from, to), or `to`.
+int64_t FindOtherTrace(const Source& source, int64_t from, int64_t to,
+                       const SessionId& session) {
+  const std::string_view magic(reinterpret_cast<const char*>(kFileMagic),
+                               sizeof(kFileMagic));
+  return Find(source, from, to, magic, [&](std::string_view head) {
+    const auto other = FileHeader::Decode(head);
+    return other && other->session != session;
+  });
 }
 
 }  // namespace
@@ -141,27 +185,31 @@ bool TraceReader::OpenByIndex() {
 
 void TraceReader::Scan(const Source& source, bool journal) {
   int64_t at = kFileHeaderSize;
+  int64_t reread = 0;  // bytes of frames that were not whole
   while (at < source.size()) {
     int64_t size = 0;
     if (TakeFrame(source, journal, at, &size)) {
       at += size;
       continue;
     }
-    // `size` is set if the frame's length can be trusted and its content not.
-    const int64_t search = at + (size ? size : 1);
-    const int64_t next = FindFrame(source, search);
-    std::string bytes;
-    source.Read(at, kFileHeaderSize, bytes);
-    const auto other = FileHeader::Decode(bytes);
-    if (other && other->session != header_.session) {
+    // Headers made up to be read again and again are not obeyed.
+    reread += size;
+    const int64_t next =
+        reread < 4 * source.size()
+            ? FrameBehind(source, at, size)
+            : FindFrame(source, at + std::max<int64_t>(size, 1));
+    const int64_t other = FindOtherTrace(source, at, next, header_.session);
+    if (other > at) {
+      const bool tail = other == source.size() && size == 0;
       damages_.push_back(
-          {journal, at, source.size() - at, "another trace was appended here"});
+          {journal, at, other - at,
+           tail ? "the last frame is incomplete" : "damaged frame"});
+    }
+    if (other < next) {
+      damages_.push_back({journal, other, source.size() - other,
+                          "another trace was appended here"});
       return;
     }
-    const bool tail = next == source.size() && !size;
-    damages_.push_back(
-        {journal, at, next - at,
-         tail ? "the last frame is incomplete" : "damaged frame"});
     at = next;
   }
 }
