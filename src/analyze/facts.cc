@@ -1,0 +1,415 @@
+#include "analyze/facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "analyze/scan.h"
+
+namespace sonde {
+namespace {
+
+MaybeNs AsNs(double value) {
+  if (!(value >= 0 && value <= kMaxValue)) return std::nullopt;
+  return static_cast<int64_t>(std::llround(value));
+}
+
+int64_t Add(int64_t a, int64_t b) {
+  int64_t out;
+  return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
+}
+
+void AddTo(MaybeNs& sum, const MaybeNs& part) {
+  if (part) sum = Add(sum.value_or(0), *part);
+}
+
+MaybeNumber Ratio(const MaybeNs& part, double whole) {
+  if (!part || !(whole > 0)) return std::nullopt;
+  return static_cast<double>(*part) / whole;
+}
+
+template <typename T>
+std::optional<T> Parse(const Store& store, const std::string& key) {
+  const auto at = store.meta().find(key);
+  if (at == store.meta().end()) return std::nullopt;
+  const std::string& text = at->second;
+  const char* const last = text.data() + text.size();
+  T value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), last, value);
+  if (failure != std::errc() || end != last || !(value >= 0) ||
+      static_cast<double>(value) > kMaxValue)
+    return std::nullopt;
+  return value;
+}
+
+// Most first, the unknown last.
+bool More(const MaybeNs& a, const MaybeNs& b) {
+  return a.value_or(-1) > b.value_or(-1);
+}
+
+// Builds the facts in the order they need each other.
+class Builder {
+ public:
+  explicit Builder(std::shared_ptr<const Store> store)
+      : store_(*store), run_(facts_.run) {
+    facts_.store = std::move(store);
+  }
+
+  Facts Build() {
+    FindRun();
+    scan_ = ScanCounters(store_, run_);
+    facts_.ticks = scan_.ticks;
+    facts_.windows = std::move(scan_.windows);
+    FindPauses();
+    FindProcesses();
+    FindTotals();
+    SpreadUnattributed();
+    FindMachine();
+    FindSlices();
+    FindOverhead();
+    return std::move(facts_);
+  }
+
+ private:
+  void FindRun() {
+    const auto root = store_.processes().find(1);
+    const bool has_root = root != store_.processes().end();
+    const TimeRange range = store_.range();
+    run_.begin_ns = range.begin_ns;
+    run_.end_ns = range.end_ns;
+    if (const MaybeNs ns = MetaNs(store_, "started_ns"))
+      run_.begin_ns = *ns;
+    else if (has_root && root->second.start_ns != kNoTime)
+      run_.begin_ns = root->second.start_ns;
+    if (const MaybeNs ns = MetaNs(store_, "ended_ns"))
+      run_.end_ns = *ns;
+    else if (has_root && root->second.end_ns != kNoTime)
+      run_.end_ns = root->second.end_ns;
+    // Sums of times have to stay times.
+    constexpr int64_t kMaxTimeNs = INT64_MAX / 4;
+    if (run_.begin_ns < -kMaxTimeNs || run_.end_ns > kMaxTimeNs)
+      run_.begin_ns = run_.end_ns = 0;
+    run_.wall_ns = Elapsed(run_.begin_ns, run_.end_ns);
+    if (static_cast<double>(run_.wall_ns) > kMaxValue) run_.wall_ns = 0;
+    run_.end_ns = Add(run_.begin_ns, run_.wall_ns);
+
+    run_.cores = MetaNumber(store_, "cores");
+    run_.allowed_cores = MetaNumber(store_, "allowed_cores");
+    run_.cpu_limit_cores = MetaNumber(store_, "cpu_limit_cores");
+    run_.capacity_cores = run_.allowed_cores ? run_.allowed_cores : run_.cores;
+    if (run_.cpu_limit_cores && *run_.cpu_limit_cores > 0 &&
+        run_.capacity_cores)
+      run_.capacity_cores =
+          std::min(*run_.capacity_cores, *run_.cpu_limit_cores);
+    if (run_.capacity_cores && !(*run_.capacity_cores > 0))
+      run_.capacity_cores.reset();
+  }
+
+  void FindPauses() {
+    const uint32_t paused = store_.FindString("paused");
+    if (paused == 0) return;
+    EventColumns events;
+    for (const FrameRef& chunk : store_.event_chunks()) {
+      const auto track = store_.tracks().find(chunk.events.track);
+      if (track == store_.tracks().end() ||
+          track->second.kind != Track::Kind::kMachine ||
+          !store_.ReadEvents(chunk, kMaskTime | kMaskName, events))
+        continue;
+      for (size_t i = 0; i < events.size(); ++i) {
+        if (events.name[i] != paused) continue;
+        const int64_t to = std::min(events.end_ns[i], run_.end_ns);
+        int64_t from;
+        if (__builtin_sub_overflow(events.end_ns[i], events.dur_ns[i], &from))
+          continue;
+        from = std::max(from, run_.begin_ns);
+        run_.paused_ns = Add(run_.paused_ns, Elapsed(from, to));
+        for (CpuWindow& w : facts_.windows)
+          if (w.from_ns < to && w.to_ns > from) w.known = false;
+      }
+    }
+    run_.paused_ns = std::min(run_.paused_ns, run_.wall_ns);
+  }
+
+  int64_t WallOf(int64_t start_ns, int64_t end_ns) const {
+    return Elapsed(
+        std::max(start_ns == kNoTime ? run_.begin_ns : start_ns, run_.begin_ns),
+        end_ns == kNoTime ? run_.end_ns : end_ns);
+  }
+
+  // A total's growth over a life: from 0 if it began in the recording, else
+  // from the first value read.
+  MaybeNumber Growth(Series::Scope scope, uint32_t id, const char* name,
+                     bool born) const {
+    const SeriesStat* stat = scan_.Find(scope, id, name);
+    if (stat == nullptr) return std::nullopt;
+    return std::max(0.0, stat->last - (born ? 0 : stat->first));
+  }
+  MaybeNs GrowthNs(Series::Scope scope, uint32_t id, const char* name,
+                   bool born) const {
+    const MaybeNumber growth = Growth(scope, id, name, born);
+    return growth ? AsNs(*growth) : std::nullopt;
+  }
+  MaybeNumber Peak(Series::Scope scope, uint32_t id, const char* name) const {
+    const SeriesStat* stat = scan_.Find(scope, id, name);
+    return stat == nullptr ? MaybeNumber() : stat->max;
+  }
+
+  ThreadFacts ThreadOf(const Thread& row) const {
+    constexpr auto kScope = Series::Scope::kThread;
+    const bool born = BornInRun(row.start_ns, run_);
+    ThreadFacts t;
+    t.row = row;
+    t.name = store_.Str(row.name);
+    t.wall_ns = WallOf(row.start_ns, row.end_ns);
+    t.cpu_ns = row.cpu_ns >= 0 ? AsNs(static_cast<double>(row.cpu_ns))
+                               : GrowthNs(kScope, row.number, "cpu_ns", born);
+    t.wait_ns = GrowthNs(kScope, row.number, "wait_ns", born);
+    t.voluntary_switches =
+        Growth(kScope, row.number, "voluntary_switches", born);
+    t.involuntary_switches =
+        Growth(kScope, row.number, "involuntary_switches", born);
+    t.cores_used = Ratio(t.cpu_ns, static_cast<double>(t.wall_ns));
+    return t;
+  }
+
+  ProcessFacts ProcessOf(const Process& row) const {
+    constexpr auto kScope = Series::Scope::kProcess;
+    const uint32_t id = row.number;
+    const bool born = BornInRun(row.start_ns, run_);
+    const auto growth = [&](const char* name) {
+      return Growth(kScope, id, name, born);
+    };
+    ProcessFacts p;
+    p.row = row;
+    p.name = store_.Str(row.name);
+    p.cmdline = store_.Str(row.cmdline);
+    p.sampled = scan_.Find(kScope, id, "cpu_ns") != nullptr;
+    p.wall_ns = WallOf(row.start_ns, row.end_ns);
+    p.cpu_ns = row.cpu_ns >= 0 ? AsNs(static_cast<double>(row.cpu_ns))
+                               : GrowthNs(kScope, id, "cpu_ns", born);
+    p.cpu_exact = row.cpu_ns >= 0 && p.cpu_ns.has_value();
+    p.user_ns = GrowthNs(kScope, id, "cpu_user_ns", born);
+    p.system_ns = GrowthNs(kScope, id, "cpu_system_ns", born);
+    p.cores_used = Ratio(p.cpu_ns, static_cast<double>(p.wall_ns));
+    p.rss_peak_bytes = Peak(kScope, id, "rss_bytes");
+    p.pss_peak_bytes = Peak(kScope, id, "pss_bytes");
+    p.threads_peak = Peak(kScope, id, "threads");
+    p.minor_faults = growth("minor_faults");
+    p.major_faults = growth("major_faults");
+    p.voluntary_switches = growth("voluntary_switches");
+    p.involuntary_switches = growth("involuntary_switches");
+    p.io = {growth("read_bytes"), growth("write_bytes"),
+            growth("read_chars"), growth("write_chars"),
+            growth("read_calls"), growth("write_calls")};
+    return p;
+  }
+
+  void FindProcesses() {
+    std::map<std::string, ShortProcesses> groups;
+    std::map<uint32_t, size_t> index;
+    for (const auto& [number, row] : store_.processes()) {
+      ProcessFacts p = ProcessOf(row);
+      // The command itself is always shown on its own.
+      if (p.sampled || number == 1) {
+        index[number] = facts_.processes.size();
+        facts_.processes.push_back(std::move(p));
+        continue;
+      }
+      ShortProcesses& group = groups[p.name];
+      group.name = p.name;
+      ++group.count;
+      group.cpu_unknown += p.cpu_ns ? 0 : 1;
+      group.failed += (row.exit == Process::Exit::kExited ||
+                       row.exit == Process::Exit::kSignaled) &&
+                              row.exit_code != 0
+                          ? 1
+                          : 0;
+      group.wall_ns = Add(group.wall_ns, p.wall_ns);
+      AddTo(group.cpu_ns, p.cpu_ns);
+    }
+    for (auto& [name, group] : groups)
+      facts_.short_processes.push_back(std::move(group));
+    for (const auto& [number, row] : store_.threads()) {
+      const auto at = index.find(row.process);
+      if (at != index.end())
+        facts_.processes[at->second].threads.push_back(ThreadOf(row));
+    }
+  }
+
+  void FindTotals() {
+    MaybeNs sum;
+    for (const ProcessFacts& p : facts_.processes) AddTo(sum, p.cpu_ns);
+    for (const ShortProcesses& s : facts_.short_processes) AddTo(sum, s.cpu_ns);
+    run_.cpu_ns = sum;
+    run_.cpu_from = sum ? "processes" : "";
+    const MaybeNs tree = MetaNs(store_, "tree_cpu_ns");
+    if (tree && *tree >= sum.value_or(0)) {
+      run_.cpu_ns = tree;
+      run_.cpu_from = "rusage";
+    }
+    if (run_.cpu_ns) run_.unattributed_cpu_ns = *run_.cpu_ns - sum.value_or(0);
+    run_.cores_used = Ratio(run_.cpu_ns, static_cast<double>(run_.wall_ns));
+
+    const double whole = static_cast<double>(run_.cpu_ns.value_or(0));
+    for (ProcessFacts& p : facts_.processes) {
+      p.cpu_share = Ratio(p.cpu_ns, whole);
+      for (ThreadFacts& t : p.threads) t.cpu_share = Ratio(t.cpu_ns, whole);
+      std::stable_sort(p.threads.begin(), p.threads.end(),
+                       [](const ThreadFacts& a, const ThreadFacts& b) {
+                         return More(a.cpu_ns, b.cpu_ns);
+                       });
+    }
+    for (ShortProcesses& s : facts_.short_processes) {
+      s.cpu_share = Ratio(s.cpu_ns, whole);
+      s.cores_used = Ratio(s.cpu_ns, static_cast<double>(s.wall_ns));
+    }
+    std::stable_sort(facts_.processes.begin(), facts_.processes.end(),
+                     [](const ProcessFacts& a, const ProcessFacts& b) {
+                       return More(a.cpu_ns, b.cpu_ns);
+                     });
+    std::stable_sort(facts_.short_processes.begin(),
+                     facts_.short_processes.end(),
+                     [](const ShortProcesses& a, const ShortProcesses& b) {
+                       return a.cpu_ns == b.cpu_ns ? a.count > b.count
+                                                   : More(a.cpu_ns, b.cpu_ns);
+                     });
+  }
+
+  // CPU time of processes nobody could follow belongs to the run all the same.
+  // When they ran is not known; evenly is the guess that favours no window.
+  void SpreadUnattributed() {
+    if (run_.unattributed_cpu_ns.value_or(0) <= 0 || run_.wall_ns == 0) return;
+    const double cores = static_cast<double>(*run_.unattributed_cpu_ns) /
+                         static_cast<double>(run_.wall_ns);
+    for (CpuWindow& w : facts_.windows) w.tree_cores += cores;
+  }
+
+  void FindMachine() {
+    MachineFacts& m = facts_.machine;
+    double known_ns = 0, busy = 0, iowait = 0, steal = 0, tree = 0;
+    for (const CpuWindow& w : facts_.windows) {
+      if (!w.machine_known) continue;
+      const double ns = static_cast<double>(Elapsed(w.from_ns, w.to_ns));
+      known_ns += ns;
+      busy += w.busy_cores * ns;
+      iowait += w.iowait_cores * ns;
+      steal += w.steal_cores * ns;
+      tree += w.tree_cores * ns;
+    }
+    for (const auto& [id, row] : store_.series())
+      if (row.scope == Series::Scope::kMachine &&
+          store_.Str(row.name) == "cpu_idle_ns")
+        ++m.cores;
+    if (known_ns > 0) {
+      m.busy_cores = busy / known_ns;
+      m.iowait_cores = iowait / known_ns;
+      m.steal_cores = steal / known_ns;
+      const double own =
+          run_.wall_ns > 0 ? MetaNumber(store_, "overhead_cpu_ns").value_or(0) /
+                                 static_cast<double>(run_.wall_ns)
+                           : 0;
+      if (run_.cpu_ns)
+        m.other_cores = std::max(0.0, (busy - tree) / known_ns - own);
+    }
+    constexpr auto kScope = Series::Scope::kMachine;
+    m.mem_total_bytes = Peak(kScope, 0, "mem_total_bytes");
+    m.swap_total_bytes = Peak(kScope, 0, "swap_total_bytes");
+    const SeriesStat* available = scan_.Find(kScope, 0, "mem_available_bytes");
+    const SeriesStat* swap_free = scan_.Find(kScope, 0, "swap_free_bytes");
+    if (m.mem_total_bytes && available != nullptr)
+      m.mem_peak_bytes = std::max(0.0, *m.mem_total_bytes - available->min);
+    if (m.swap_total_bytes && swap_free != nullptr)
+      m.swap_peak_bytes = std::max(0.0, *m.swap_total_bytes - swap_free->min);
+    m.disk_read_bytes = scan_.GrowthOfMachine("disk_read_bytes");
+    m.disk_write_bytes = scan_.GrowthOfMachine("disk_write_bytes");
+    m.net_rx_bytes = scan_.GrowthOfMachine("net_rx_bytes");
+    m.net_tx_bytes = scan_.GrowthOfMachine("net_tx_bytes");
+    const auto pressure = [&](const char* name) -> MaybeNumber {
+      const MaybeNumber growth = scan_.GrowthOfMachine(name);
+      if (!growth || run_.wall_ns == 0) return std::nullopt;
+      return std::min(1.0, *growth / static_cast<double>(run_.wall_ns));
+    };
+    m.psi_cpu_some = pressure("psi_cpu_some_ns");
+    m.psi_io_some = pressure("psi_io_some_ns");
+    m.psi_memory_some = pressure("psi_memory_some_ns");
+    m.load1_peak = Peak(kScope, 0, "load1");
+  }
+
+  // Images of processes and our own session are not the program's slices.
+  bool OfTheProgram(uint32_t track_id) const {
+    const auto track = store_.tracks().find(track_id);
+    if (track == store_.tracks().end()) return true;
+    const std::string_view name = store_.Str(track->second.name);
+    return !(track->second.kind == Track::Kind::kProcess && name == "images") &&
+           !(track->second.kind == Track::Kind::kMachine && name == "session");
+  }
+
+  void FindSlices() {
+    std::map<uint32_t, NameAggregate> sums;
+    for (const TrackTotal& total : store_.totals())
+      if (OfTheProgram(total.track))
+        sums[total.aggregate.name].Merge(total.aggregate);
+    double all_self = 0;
+    for (const auto& [name, sum] : sums)
+      all_self += static_cast<double>(std::max<int64_t>(0, sum.self));
+    for (const auto& [name, sum] : sums) {
+      SliceFacts s;
+      s.name = store_.Str(name);
+      s.count = sum.count;
+      s.total_ns = sum.sum;
+      s.self_ns = std::max<int64_t>(0, sum.self);
+      s.p50_ns = sum.durations.Quantile(0.5);
+      s.p99_ns = sum.durations.Quantile(0.99);
+      s.share = all_self > 0 ? static_cast<double>(s.self_ns) / all_self : 0;
+      facts_.slices.push_back(std::move(s));
+    }
+    std::stable_sort(facts_.slices.begin(), facts_.slices.end(),
+                     [](const SliceFacts& a, const SliceFacts& b) {
+                       return a.self_ns > b.self_ns;
+                     });
+  }
+
+  void FindOverhead() {
+    OverheadFacts& o = facts_.overhead;
+    o.cpu_ns = MetaNs(store_, "overhead_cpu_ns");
+    o.share_of_core = Ratio(o.cpu_ns, static_cast<double>(run_.wall_ns));
+    o.rss_bytes = MetaNumber(store_, "overhead_rss_bytes");
+    o.trace_bytes = store_.reader().file_size();
+  }
+
+  Facts facts_;
+  const Store& store_;
+  RunFacts& run_;
+  Scan scan_;
+};
+
+}  // namespace
+
+MaybeNumber MetaNumber(const Store& store, const std::string& key) {
+  return Parse<double>(store, key);
+}
+
+MaybeNs MetaNs(const Store& store, const std::string& key) {
+  return Parse<int64_t>(store, key);
+}
+
+const ProcessFacts* Facts::FindProcess(uint32_t number) const {
+  for (const ProcessFacts& p : processes)
+    if (p.row.number == number) return &p;
+  return nullptr;
+}
+
+const ThreadFacts* Facts::FindThread(uint32_t process, uint32_t thread) const {
+  const ProcessFacts* const p = FindProcess(process);
+  if (p == nullptr) return nullptr;
+  for (const ThreadFacts& t : p->threads)
+    if (t.row.number == thread) return &t;
+  return nullptr;
+}
+
+Facts FactsOf(std::shared_ptr<const Store> store) {
+  return Builder(std::move(store)).Build();
+}
+
+}  // namespace sonde

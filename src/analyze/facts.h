@@ -1,0 +1,173 @@
+// From tables to numbers: what a recording says about its run, its processes
+// and the machine, before anybody judges it.
+
+#ifndef SONDE_ANALYZE_FACTS_H_
+#define SONDE_ANALYZE_FACTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sonde {
+
+// A number that may not have been collected. Absent is not 0.
+using MaybeNs = std::optional<int64_t>;
+using MaybeNumber = std::optional<double>;
+
+// What a process or thread did to the disks and files, as far as collected.
+struct IoFacts {
+  MaybeNumber read_bytes, write_bytes;  // of storage
+  MaybeNumber read_chars, write_chars;  // through system calls, cache included
+  MaybeNumber read_calls, write_calls;
+};
+
+// One thread over its life.
+struct ThreadFacts {
+  Thread row;
+  std::string name;
+  int64_t wall_ns = 0;
+  MaybeNs cpu_ns;
+  MaybeNs wait_ns;        // ready to run, but no core was free
+  MaybeNumber cpu_share;  // of the run's CPU time
+  MaybeNumber cores_used;
+  MaybeNumber voluntary_switches, involuntary_switches;
+};
+
+// One process over its life. `sampled` is false if no CPU value of it was ever
+// read, because it was gone before the next tick.
+struct ProcessFacts {
+  Process row;
+  std::string name;
+  std::string cmdline;
+  bool sampled = false;
+  int64_t wall_ns = 0;
+  MaybeNs cpu_ns;
+  bool cpu_exact = false;  // from the kernel's account at its exit
+  MaybeNs user_ns, system_ns;
+  MaybeNumber cpu_share;   // of the run's CPU time
+  MaybeNumber cores_used;  // CPU time by its own wall time
+  MaybeNumber rss_peak_bytes, pss_peak_bytes, threads_peak;
+  MaybeNumber minor_faults, major_faults;
+  MaybeNumber voluntary_switches, involuntary_switches;
+  IoFacts io;
+  std::vector<ThreadFacts> threads;  // most CPU first
+};
+
+// Processes of one name that were too short to be sampled, together.
+struct ShortProcesses {
+  std::string name;
+  uint64_t count = 0;
+  uint64_t failed = 0;       // exit status other than 0, or a signal
+  uint64_t cpu_unknown = 0;  // of `count`: CPU time not collected
+  int64_t wall_ns = 0;       // sum of their lives
+  MaybeNs cpu_ns;            // sum of those that are known
+  MaybeNumber cpu_share;
+  MaybeNumber cores_used;
+};
+
+// The machine during the run. Cores are means over the run: 1.5 is one and a
+// half cores' worth of time.
+struct MachineFacts {
+  uint32_t cores = 0;  // cores whose times were sampled
+  MaybeNumber busy_cores, other_cores, iowait_cores, steal_cores;
+  MaybeNumber mem_total_bytes, mem_peak_bytes, swap_total_bytes,
+      swap_peak_bytes;
+  MaybeNumber disk_read_bytes, disk_write_bytes, net_rx_bytes, net_tx_bytes;
+  // Shares of the time in which something waited (pressure).
+  MaybeNumber psi_cpu_some, psi_io_some, psi_memory_some;
+  MaybeNumber load1_peak;
+};
+
+// The run as a whole.
+struct RunFacts {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t wall_ns = 0;
+  int64_t paused_ns = 0;  // of wall_ns: collection was paused
+  MaybeNs cpu_ns;
+  // Where cpu_ns comes from: "rusage" (the kernel's account of the command and
+  // its waited-for descendants) or "processes" (the sum of those seen).
+  std::string cpu_from;
+  // cpu_ns less what is charged to processes. Never negative.
+  MaybeNs unattributed_cpu_ns;
+  MaybeNumber cores;          // of the machine
+  MaybeNumber allowed_cores;  // the affinity mask lets it use
+  MaybeNumber cpu_limit_cores;
+  // min of the two above: what the run can use. Absent if not known.
+  MaybeNumber capacity_cores;
+  MaybeNumber cores_used;  // cpu_ns / wall_ns
+};
+
+// What happened in one short stretch of the run. All windows are equally long
+// but the last.
+struct CpuWindow {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  bool known = false;     // samples cover it, and it was not paused
+  double tree_cores = 0;  // by the command and its descendants
+  // The busiest thread; a process without thread values counts as one thread.
+  uint32_t process = 0;
+  uint32_t thread = 0;  // 0: the process as a whole
+  double thread_cores = 0;
+  double thread_wait_cores = 0;  // ready, but waiting for a core
+  double second_cores = 0;       // the busiest but one
+  bool machine_known = false;
+  double busy_cores = 0, idle_cores = 0, iowait_cores = 0, steal_cores = 0;
+};
+
+// Annotated slices of one name.
+struct SliceFacts {
+  std::string name;
+  uint64_t count = 0;
+  uint64_t total_ns = 0;
+  int64_t self_ns = 0;
+  uint64_t p50_ns = 0;
+  uint64_t p99_ns = 0;
+  double share = 0;  // of the self times of all names
+};
+
+// What recording cost.
+struct OverheadFacts {
+  MaybeNs cpu_ns;
+  MaybeNumber share_of_core;  // cpu_ns by the run's wall time
+  MaybeNumber rss_bytes;
+  int64_t trace_bytes = 0;
+};
+
+// Everything above, of one trace.
+//
+//  - Parts sum to the whole: CPU of processes, of short_processes and the
+//    unattributed rest is run.cpu_ns.
+//  - Values that no machine could have produced (negative, not a number, more
+//    than 30 years) are left out, as if not collected.
+//
+// Plain data; FactsOf reads each counter chunk once and keeps none of it.
+struct Facts {
+  std::shared_ptr<const Store> store;
+  RunFacts run;
+  std::vector<ProcessFacts> processes;          // most CPU first
+  std::vector<ShortProcesses> short_processes;  // most CPU first
+  MachineFacts machine;
+  std::vector<CpuWindow> windows;
+  uint64_t ticks = 0;              // how often the processes were sampled
+  std::vector<SliceFacts> slices;  // most self time first
+  OverheadFacts overhead;
+
+  // Null if there is no such row.
+  const ProcessFacts* FindProcess(uint32_t number) const;
+  const ThreadFacts* FindThread(uint32_t process, uint32_t thread) const;
+};
+
+Facts FactsOf(std::shared_ptr<const Store> store);
+
+// A number in a meta row. Nothing if absent, negative or not a number.
+MaybeNumber MetaNumber(const Store& store, const std::string& key);
+MaybeNs MetaNs(const Store& store, const std::string& key);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_FACTS_H_

@@ -1,0 +1,36 @@
+#ifndef SONDE_ANALYZE_JUDGE_H_
+#define SONDE_ANALYZE_JUDGE_H_
+
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+#include "analyze/rule.h"
+
+namespace sonde {
+
+// What one rule said of a trace.
+struct RuleState {
+  enum class State { kFound, kSilent, kNotEnoughData };
+
+  const Rule* rule = nullptr;
+  State state = State::kSilent;
+  std::string why;  // for kNotEnoughData
+};
+const char* NameOf(RuleState::State state);
+
+// The verdict on a run.
+struct Judgement {
+  std::string verdict;            // one sentence, safe to print
+  std::vector<Finding> findings;  // what matters most first
+  std::vector<RuleState> rules;   // those that were asked, in their order
+};
+
+// Asks the rules named, or all of them if `names` is empty. Names that are no
+// rule's are passed over. Findings are ranked by severity times gain; the
+// verdict is the first one's, or the facts' if there is none.
+Judgement Judge(const Facts& facts, const std::vector<std::string>& names = {});
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_JUDGE_H_

@@ -1,0 +1,76 @@
+#include "analyze/judge.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/made_run.h"
+
+namespace sonde {
+namespace {
+
+MadeRun One(double cores, double seconds = 10) {
+  MadeRun run;
+  run.seconds = seconds;
+  run.workers = {{.name = "work", .cores = run.Always(cores)}};
+  return run;
+}
+
+TEST(JudgeTest, AHealthyRunHasNoFindingAndSaysWhatItUsed) {
+  MadeRun run;
+  run.workers = {{.process = 1, .name = "a", .cores = run.Always(0.7)},
+                 {.process = 2, .name = "b", .cores = run.Always(0.6)}};
+  const Judgement judgement = Judge(run.Make());
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.verdict,
+            "No single limit found: the program used 1.30 of 2 cores.");
+  for (const RuleState& state : judgement.rules)
+    EXPECT_EQ(state.state, RuleState::State::kSilent) << state.rule->name;
+}
+
+TEST(JudgeTest, AShortRunIsNotJudged) {
+  const Judgement judgement = Judge(One(1, 0.9).Make());
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.verdict, "Ran 900 ms: too short to judge.");
+  for (const RuleState& state : judgement.rules) {
+    EXPECT_EQ(state.state, RuleState::State::kNotEnoughData);
+    EXPECT_EQ(state.why, "the run took 900 ms, less than a second");
+  }
+}
+
+TEST(JudgeTest, AWaitingRunIsCalledWaiting) {
+  EXPECT_EQ(Judge(One(0.1).Make()).verdict,
+            "Mostly waiting: the program used 0.10 of 2 cores.");
+}
+
+TEST(JudgeTest, ABusyMachineIsMentionedNotBlamed) {
+  MadeRun run = One(0.8);
+  run.others = MadeRun::Always(1.2);
+  const Judgement judgement = Judge(run.Make());
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.verdict,
+            "No single limit found, but it was not alone: the program used "
+            "0.80 of 2 cores, other programs 1.20.");
+}
+
+TEST(JudgeTest, TheVerdictIsTheFirstFinding) {
+  const Judgement judgement = Judge(One(1).Make());
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.verdict, judgement.findings[0].summary);
+  EXPECT_EQ(judgement.findings[0].rule, "one_core_bound");
+}
+
+TEST(JudgeTest, AsksOnlyTheRulesNamed) {
+  const Judgement judgement = Judge(One(1).Make(), {"cpu_bound"});
+  EXPECT_TRUE(judgement.findings.empty());
+  ASSERT_EQ(judgement.rules.size(), 1u);
+  EXPECT_STREQ(judgement.rules[0].rule->name, "cpu_bound");
+}
+
+TEST(JudgeTest, EveryRuleSaysWhatItAsksAndNeeds) {
+  for (const Rule& rule : Rules()) {
+    EXPECT_TRUE(std::string(rule.question).ends_with("?")) << rule.name;
+    EXPECT_NE(std::string(rule.inputs), "") << rule.name;
+  }
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,79 @@
+#ifndef SONDE_ANALYZE_RULE_H_
+#define SONDE_ANALYZE_RULE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+
+namespace sonde {
+
+// How much a finding matters. Info is worth knowing, a warning worth doing
+// something about, critical worth doing today.
+enum class Severity { kInfo = 1, kWarning = 2, kCritical = 3 };
+const char* NameOf(Severity severity);
+
+// One fact behind a finding: a sentence with its numbers, and when it held.
+struct Evidence {
+  std::string text;
+  int64_t from_ns = kNoTime;  // kNoTime: it is not of a stretch of time
+  int64_t to_ns = kNoTime;
+};
+
+// What acting on a finding could win.
+struct Gain {
+  double share = 0;  // of the run's wall time; an estimate
+  std::string how;   // how it was estimated, and under which condition
+};
+
+// Where to look. Numbers are the trace's own, 0 if not of one.
+struct Where {
+  uint32_t process = 0;
+  uint32_t thread = 0;
+  int32_t pid = 0;
+  int32_t tid = 0;
+  std::string process_name, cmdline, thread_name;  // as recorded, not escaped
+};
+
+// One thing worth a user's time. Sentences are safe to print.
+struct Finding {
+  std::string rule;
+  Severity severity = Severity::kInfo;
+  double confidence = 0;  // 0 to 1
+  std::string summary;    // one sentence: what limits the program
+  std::vector<Evidence> evidence;
+  std::string advice;  // what to do, for somebody who does this the first time
+  std::optional<Gain> gain;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  Where where;
+};
+
+// What a rule has to say: findings; or none, because the run is fine in this
+// respect; or that it cannot know.
+struct Outcome {
+  std::vector<Finding> findings;
+  std::string not_enough_data;  // why; empty if it could judge
+
+  static Outcome NotEnough(std::string why) { return {{}, std::move(why)}; }
+};
+
+// A rule reads the facts and states findings. It changes nothing, keeps nothing
+// between runs, and says nothing when its evidence is absent: a rule that
+// guesses costs the user more than one that is silent.
+struct Rule {
+  const char* name;      // stable: users write it in --rule and in CI
+  const char* question;  // what it answers, as the user would ask it
+  const char* inputs;    // what must have been collected
+  Outcome (*run)(const Facts& facts);
+};
+
+// Every rule, in the order reports show them. Add yours here (rules/rules.cc).
+std::span<const Rule> Rules();
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_RULE_H_

@@ -1,0 +1,186 @@
+// cpu_bound: does it use all the cores it may use?
+//
+// Evidence: for at least kMinTime of the steady part of the run the program's
+// processes kept kBusy of the cores they may use busy. If they may use the
+// whole machine, a window also counts in which nothing was left idle and the
+// program had the most of it (kMinOwn): somebody else's crumbs do not make it
+// less bound. Cores that mostly others used, or that the hypervisor took away,
+// are not its doing, and the rule is silent.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyze/rules/rules.h"
+#include "analyze/steady.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kBusy = 0.90;
+constexpr double kMinTime = 0.60;
+constexpr double kMinOwn = 0.60;
+// Others, steal and the kernel are worth a sentence from here on.
+constexpr double kNotableCores = 0.1;
+constexpr double kNotableKernel = 0.3;
+
+// "python3 (8 processes) 92 %, cc1 5 %"
+std::string TopByName(const Facts& facts) {
+  struct Sum {
+    double share = 0;
+    uint64_t count = 0;
+  };
+  std::map<std::string, Sum> by_name;
+  for (const ProcessFacts& p : facts.processes) {
+    Sum& sum = by_name[p.name];
+    sum.share += p.cpu_share.value_or(0);
+    ++sum.count;
+  }
+  for (const ShortProcesses& s : facts.short_processes) {
+    Sum& sum = by_name[s.name];
+    sum.share += s.cpu_share.value_or(0);
+    sum.count += s.count;
+  }
+  std::vector<std::pair<std::string, Sum>> rows(by_name.begin(), by_name.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.second.share > b.second.share;
+  });
+  std::string out;
+  for (size_t i = 0; i < rows.size() && i < 3; ++i) {
+    if (i > 0 && rows[i].second.share < 0.01) break;
+    out += fmt::format(
+        "{}{}{} {}", out.empty() ? "" : ", ", Printable(rows[i].first, 24),
+        rows[i].second.count > 1
+            ? fmt::format(" ({} processes)", rows[i].second.count)
+            : "",
+        FormatShare(rows[i].second.share));
+  }
+  return out;
+}
+
+// Share of the CPU time that was spent in the kernel, where both are known.
+MaybeNumber KernelShare(const Facts& facts) {
+  double user = 0, system = 0;
+  for (const ProcessFacts& p : facts.processes) {
+    if (!p.user_ns || !p.system_ns) continue;
+    user += static_cast<double>(*p.user_ns);
+    system += static_cast<double>(*p.system_ns);
+  }
+  if (user + system <= 0) return std::nullopt;
+  return system / (user + system);
+}
+
+}  // namespace
+
+Outcome CpuBound(const Facts& facts) {
+  const RunFacts& run = facts.run;
+  if (!run.capacity_cores)
+    return Outcome::NotEnough("how many cores it may use was not recorded");
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+
+  const double capacity = *run.capacity_cores;
+  // With fewer than all cores, the machine's idle time may be the others'.
+  const bool whole_machine = run.cores && capacity >= *run.cores;
+  const auto saturated = [&](const CpuWindow& w) {
+    if (w.tree_cores >= kBusy * capacity) return true;
+    return whole_machine && w.machine_known &&
+           w.busy_cores + w.steal_cores >= kBusy * capacity &&
+           w.tree_cores >= kMinOwn * capacity;
+  };
+  const double time = steady.ShareWhere(saturated);
+  if (time < kMinTime) return {};
+
+  const auto mean = [&](double CpuWindow::*field) {
+    return steady.MeanWhere(saturated,
+                            [&](const CpuWindow& w) { return w.*field; });
+  };
+  const double own = mean(&CpuWindow::tree_cores);
+  const double steal = mean(&CpuWindow::steal_cores);
+  const double others = facts.machine.other_cores.value_or(0);
+  const bool limited = run.cpu_limit_cores && run.allowed_cores &&
+                       *run.cpu_limit_cores < *run.allowed_cores;
+
+  Finding f;
+  f.rule = "cpu_bound";
+  f.severity = Severity::kWarning;
+  f.from_ns = steady.from_ns;
+  f.to_ns = steady.to_ns;
+  const std::string cores =
+      fmt::format("{:g} {}core{}", capacity, limited ? "permitted " : "",
+                  capacity == 1 ? "" : "s");
+  f.summary = fmt::format(
+      "Limited by the CPU: the program kept {:.2f} of {} busy.", own, cores);
+  f.evidence.push_back(
+      {fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
+                   "steady time.",
+                   kBusy * 100, cores, time * 100),
+       steady.from_ns, steady.to_ns});
+  const std::string top = TopByName(facts);
+  if (!top.empty())
+    f.evidence.push_back(
+        {"Most CPU time went to " + top + ".", run.begin_ns, run.end_ns});
+  if (others >= kNotableCores)
+    f.evidence.push_back(
+        {fmt::format("Other programs used {:.2f} cores meanwhile.", others),
+         run.begin_ns, run.end_ns});
+  if (steal >= kNotableCores)
+    f.evidence.push_back(
+        {fmt::format("The hypervisor kept {:.2f} cores for others (steal).",
+                     steal),
+         steady.from_ns, steady.to_ns});
+  const double kernel = KernelShare(facts).value_or(0);
+  if (kernel >= kNotableKernel)
+    f.evidence.push_back(
+        {fmt::format("{} of the CPU time was spent in the kernel, not in the "
+                     "program's own code.",
+                     FormatShare(kernel)),
+         run.begin_ns, run.end_ns});
+  const double estimated =
+      run.cpu_ns.value_or(0) > 0
+          ? static_cast<double>(run.unattributed_cpu_ns.value_or(0)) /
+                static_cast<double>(*run.cpu_ns)
+          : 0;
+  if (estimated >= 0.1)
+    f.evidence.push_back(
+        {fmt::format("{} of the CPU time belongs to processes that could not "
+                     "be followed; when they ran is estimated.",
+                     FormatShare(estimated)),
+         run.begin_ns, run.end_ns});
+
+  const ProcessFacts* const worst =
+      facts.processes.empty() ? nullptr : &facts.processes.front();
+  f.advice =
+      "Every core works, so more threads will not help: make the work smaller "
+      "or the machine larger.";
+  if (worst != nullptr && worst->cpu_ns) {
+    f.where = {worst->row.number, 0, worst->row.pid, 0, worst->name,
+               worst->cmdline,    ""};
+    f.advice += fmt::format(
+        " Begin with {}: look for its hottest functions, use optimised "
+        "libraries or lower precision, or give the work to an accelerator.",
+        CallProcess(*worst));
+  }
+  if (limited) {
+    f.advice += fmt::format(
+        " The container may use only {:g} of {:g} cores: raising its CPU limit "
+        "is the quickest remedy.",
+        *run.cpu_limit_cores, *run.allowed_cores);
+    f.gain = Gain{time * (1 - *run.cpu_limit_cores / *run.allowed_cores),
+                  "at most, estimated as if the work spread over all cores "
+                  "without the limit"};
+  } else if (others >= kNotableCores && own + others > 0) {
+    f.gain = Gain{time * std::min(1.0, others / (own + others)),
+                  "at most, estimated as if the other programs' cores were "
+                  "free"};
+  }
+  f.confidence =
+      std::min(0.95, 0.5 + 0.5 * (time - kMinTime) / (1 - kMinTime)) *
+      (1 - std::min(0.5, estimated));
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,179 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+using Workers = std::vector<MadeRun::Worker>;
+
+// Two workers that use `each` of a core each.
+MadeRun Two(double each) {
+  MadeRun run;
+  run.workers = {{.process = 1, .name = "lead", .cores = run.Always(each)},
+                 {.process = 2, .name = "help", .cores = run.Always(each)}};
+  return run;
+}
+
+bool Fires(const MadeRun& run) {
+  return !CpuBound(run.Make()).findings.empty();
+}
+
+TEST(CpuBoundTest, FiresWhenAllAllowedCoresAreBusy) {
+  const Outcome outcome = CpuBound(Two(0.99).Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.rule, "cpu_bound");
+  EXPECT_EQ(f.severity, Severity::kWarning);
+  EXPECT_GT(f.confidence, 0.9);
+  EXPECT_EQ(f.summary,
+            "Limited by the CPU: the program kept 1.98 of 2 cores busy.");
+  ASSERT_GE(f.evidence.size(), 2u);
+  EXPECT_EQ(f.evidence[1].text,
+            "Most CPU time went to help 50.0 %, lead 50.0 %.");
+  EXPECT_FALSE(f.gain.has_value()) << "nobody knows what smaller work is";
+  EXPECT_NE(f.where.process, 0u);
+}
+
+TEST(CpuBoundTest, TheThresholdIsNinetyPercentOfTheCores) {
+  EXPECT_TRUE(Fires(Two(0.905)));
+  EXPECT_FALSE(Fires(Two(0.895)));
+}
+
+TEST(CpuBoundTest, TheThresholdIsSixtyPercentOfTheTime) {
+  // Busy and half busy by turns, so that nothing is start-up or winding down.
+  const auto busy_for = [](int of_ten) {
+    return [of_ten](double s) {
+      return static_cast<int>(s * 2) % 10 < of_ten ? 1.0 : 0.6;
+    };
+  };
+  MadeRun run = Two(1);
+  for (auto& worker : run.workers) worker.cores = busy_for(6);
+  EXPECT_TRUE(Fires(run));
+  for (auto& worker : run.workers) worker.cores = busy_for(5);
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(CpuBoundTest, StartUpAndWindingDownDoNotCount) {
+  MadeRun run = Two(1);
+  for (auto& worker : run.workers)
+    worker.cores = [](double s) { return s > 2 && s < 8 ? 1.0 : 0.1; };
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NEAR(
+      static_cast<double>(outcome.findings[0].from_ns - MadeRun::kBeginNs), 2e9,
+      0.2e9);
+}
+
+TEST(CpuBoundTest, ALongSleepIsNotStartUp) {
+  MadeRun run = Two(1);
+  for (auto& worker : run.workers)
+    worker.cores = [](double s) { return s > 7 ? 1.0 : 0.0; };
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(CpuBoundTest, OthersCrumbsDoNotHideIt) {
+  MadeRun run = Two(0.75);
+  run.others = MadeRun::Always(0.45);
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  ASSERT_TRUE(outcome.findings[0].gain.has_value());
+  EXPECT_NEAR(outcome.findings[0].gain->share, 0.45 / 1.95, 0.01);
+  run.others = MadeRun::Always(0.25);
+  EXPECT_FALSE(Fires(run)) << "1.75 of 2 cores";
+}
+
+TEST(CpuBoundTest, OtherProgramsLoadIsNotBlamedOnTheTarget) {
+  MadeRun run = Two(0.58);
+  run.others = MadeRun::Always(0.84);
+  EXPECT_FALSE(Fires(run));
+  run = Two(0.62);
+  run.others = MadeRun::Always(0.76);
+  EXPECT_TRUE(Fires(run)) << "most of it is its own";
+}
+
+TEST(CpuBoundTest, StealIsNotBlamedOnTheTarget) {
+  MadeRun run = Two(0.5);
+  run.steal = MadeRun::Always(1.0);
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(CpuBoundTest, RespectsTheContainersLimit) {
+  MadeRun run;
+  run.cores = 8;
+  run.workers = {{.cores = run.Always(1)}, {.cores = run.Always(0.45)}};
+  EXPECT_FALSE(Fires(run));
+  run.meta["cpu_limit_cores"] = "1.5";
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  ASSERT_TRUE(outcome.findings[0].gain.has_value());
+  EXPECT_NEAR(outcome.findings[0].gain->share, 1 - 1.5 / 8, 0.01);
+}
+
+TEST(CpuBoundTest, RespectsTheAllowedCores) {
+  MadeRun run;
+  run.cores = 8;
+  run.workers = {{.cores = run.Always(1)}};
+  EXPECT_FALSE(Fires(run));
+  run.meta["allowed_cores"] = "1";
+  EXPECT_TRUE(Fires(run));
+}
+
+TEST(CpuBoundTest, ShortProcessesCountByTheirExactTimes) {
+  // A hundred processes a second, none of which lives to see a tick.
+  MadeRun run;
+  run.workers = {{.name = "make", .cores = run.Always(0.01)}};
+  for (uint32_t i = 0; i < 1000; ++i) {
+    const double from = 0.01 * i;
+    run.workers.push_back({.process = 2 + i,
+                           .name = "cc",
+                           .cores = run.Always(0),
+                           .from_s = from,
+                           .to_s = from + 0.0095,
+                           .exact_ns = 19'000'000,
+                           .sampled = false});
+  }
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].evidence[1].text,
+            "Most CPU time went to cc (1000 processes) 99.5 %.");
+}
+
+TEST(CpuBoundTest, TimesNobodyCouldFollowAreCalledEstimated) {
+  MadeRun run = Two(0.5);
+  run.meta["tree_cpu_ns"] = "19500000000";
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].evidence.back().text.find("estimated"),
+            std::string::npos);
+  EXPECT_LT(outcome.findings[0].confidence, 0.6);
+}
+
+TEST(CpuBoundTest, SaysWhenItCannotKnow) {
+  MadeRun run = Two(0.99);
+  run.meta["allowed_cores"] = run.meta["cores"] = "";
+  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  run = Two(0.99);
+  run.process_series = run.thread_series = false;
+  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  run = Two(0.99);
+  run.seconds = 0.9;
+  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  run = Two(0.99);
+  run.rate_hz = 0.2;
+  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+}
+
+TEST(CpuBoundTest, JudgesAtAnyRate) {
+  for (const double rate : {1.0, 10.0, 100.0, 1000.0}) {
+    MadeRun run = Two(0.99);
+    run.rate_hz = rate;
+    run.jitter_s = 0.3 / rate;
+    EXPECT_TRUE(Fires(run)) << rate;
+  }
+}
+
+}  // namespace
+}  // namespace sonde

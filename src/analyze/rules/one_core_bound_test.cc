@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// A process of two threads, the first using `busy`, the second `rest`.
+MadeRun Threads(double busy, double rest) {
+  MadeRun run;
+  run.workers = {{.name = "loader", .cores = run.Always(busy)},
+                 {.name = "loader", .cores = run.Always(rest)}};
+  return run;
+}
+
+bool Fires(const MadeRun& run) {
+  return !OneCoreBound(run.Make()).findings.empty();
+}
+
+TEST(OneCoreBoundTest, NamesTheThreadThatFillsACore) {
+  const Outcome outcome = OneCoreBound(Threads(0.99, 0.11).Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.rule, "one_core_bound");
+  EXPECT_EQ(f.where.process, 1u);
+  EXPECT_EQ(f.where.thread, 1u);
+  EXPECT_EQ(f.where.tid, 2001);
+  EXPECT_EQ(f.where.thread_name, "loader");
+  EXPECT_EQ(f.summary,
+            "Limited by one core: thread loader of loader is always busy while "
+            "0.9 of 2 cores stay free.");
+  ASSERT_EQ(f.evidence.size(), 3u);
+  EXPECT_EQ(f.evidence[1].text, "It used 90.0 % of all CPU time of the run.");
+  ASSERT_TRUE(f.gain.has_value());
+  EXPECT_NEAR(f.gain->share, 0.5, 0.01) << "Amdahl on two cores";
+  EXPECT_NE(f.gain->how.find("at most, estimated"), std::string::npos);
+  EXPECT_GT(f.confidence, 0.9);
+}
+
+TEST(OneCoreBoundTest, TheThresholdIsNinetyFivePercentOfACore) {
+  EXPECT_TRUE(Fires(Threads(0.955, 0.1)));
+  EXPECT_FALSE(Fires(Threads(0.945, 0.1)));
+}
+
+TEST(OneCoreBoundTest, TheThresholdIsSixtyPercentOfTheTime) {
+  MadeRun run = Threads(1, 0);
+  const auto busy_for = [](int of_ten) {
+    return [of_ten](double s) {
+      return static_cast<int>(s * 2) % 10 < of_ten ? 1.0 : 0.7;
+    };
+  };
+  run.workers[0].cores = busy_for(6);
+  EXPECT_TRUE(Fires(run));
+  run.workers[0].cores = busy_for(5);
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(OneCoreBoundTest, HalfACoreMustBeFree) {
+  EXPECT_TRUE(Fires(Threads(1.0, 0.45)));
+  EXPECT_FALSE(Fires(Threads(1.0, 0.55)));
+}
+
+TEST(OneCoreBoundTest, CoresThatOthersUseAreNotFree) {
+  MadeRun run = Threads(1.0, 0);
+  run.others = MadeRun::Always(0.45);
+  EXPECT_TRUE(Fires(run));
+  run.others = MadeRun::Always(0.55);
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(OneCoreBoundTest, TwoBusyThreadsAreNotOne) {
+  MadeRun run = Threads(1.0, 0.75);
+  run.cores = 8;
+  EXPECT_TRUE(Fires(run));
+  run.workers[1].cores = MadeRun::Always(0.85);
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(OneCoreBoundTest, AThreadThatWaitsForItsCoreFillsItToo) {
+  MadeRun run = Threads(0.85, 0);
+  EXPECT_FALSE(Fires(run));
+  run.workers[0].wait = MadeRun::Always(0.14);
+  EXPECT_TRUE(Fires(run));
+  run.workers[0].cores = MadeRun::Always(0.75);
+  run.workers[0].wait = MadeRun::Always(0.24);
+  EXPECT_FALSE(Fires(run)) << "it did not have most of a core";
+}
+
+TEST(OneCoreBoundTest, OneAllowedCoreIsNotItsBusiness) {
+  MadeRun run = Threads(1.0, 0);
+  run.meta["allowed_cores"] = "1";
+  EXPECT_FALSE(Fires(run));
+  run = Threads(1.0, 0);
+  run.cores = 8;
+  run.meta["cpu_limit_cores"] = "1.2";
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(OneCoreBoundTest, SevenBusyCoresOfEightAreNotOne) {
+  MadeRun run;
+  run.cores = 8;
+  for (uint32_t i = 1; i <= 7; ++i)
+    run.workers.push_back({.process = i, .cores = run.Always(1)});
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(OneCoreBoundTest, ProcessesWithoutThreadValuesCountAsOneThread) {
+  MadeRun run = Threads(0.99, 0);
+  run.workers.pop_back();
+  run.thread_series = false;
+  const Outcome outcome = OneCoreBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].where.thread, 0u);
+}
+
+TEST(OneCoreBoundTest, FindsAChainOfProcessesOneAtATime) {
+  MadeRun run;
+  run.workers = {{.name = "sh", .cores = run.Always(0.02)}};
+  for (uint32_t i = 0; i < 10; ++i)
+    run.workers.push_back({.process = 2 + i,
+                           .name = "step",
+                           .cores = run.Always(0.97),
+                           .from_s = static_cast<double>(i),
+                           .to_s = i + 1.0});
+  const Outcome outcome = OneCoreBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].summary,
+            "Limited by one core: its 11 processes work one at a time while "
+            "1.0 of 2 cores stay free.");
+  EXPECT_LT(outcome.findings[0].confidence, 0.8) << "less sure than a thread";
+  for (auto& worker : run.workers) worker.cores = run.Always(0.8);
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(OneCoreBoundTest, FindsThreadsThatShareOneLock) {
+  MadeRun run;
+  run.cores = 4;
+  for (int i = 0; i < 4; ++i)
+    run.workers.push_back({.name = "python3", .cores = run.Always(0.25)});
+  const Outcome outcome = OneCoreBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].summary.find("4 threads work one at a time"),
+            std::string::npos);
+}
+
+TEST(OneCoreBoundTest, SilentOnAHealthyOrIdleRun) {
+  EXPECT_FALSE(Fires(Threads(0.05, 0)));
+  EXPECT_FALSE(Fires(Threads(0.6, 0.6)));
+  EXPECT_FALSE(Fires(Threads(1, 1)));
+}
+
+TEST(OneCoreBoundTest, SaysWhenItCannotKnow) {
+  MadeRun run = Threads(1, 0);
+  run.meta["allowed_cores"] = run.meta["cores"] = "";
+  EXPECT_NE(OneCoreBound(run.Make()).not_enough_data, "");
+  run = Threads(1, 0);
+  run.seconds = 0.9;
+  EXPECT_NE(OneCoreBound(run.Make()).not_enough_data, "");
+  run = Threads(1, 0);
+  run.process_series = run.thread_series = false;
+  EXPECT_NE(OneCoreBound(run.Make()).not_enough_data, "");
+}
+
+TEST(OneCoreBoundTest, JudgesAtAnyRate) {
+  for (const double rate : {1.0, 10.0, 100.0, 1000.0}) {
+    MadeRun run = Threads(0.99, 0.1);
+    run.rate_hz = rate;
+    run.jitter_s = 0.3 / rate;
+    EXPECT_TRUE(Fires(run)) << rate;
+  }
+}
+
+}  // namespace
+}  // namespace sonde

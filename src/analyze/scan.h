@@ -1,0 +1,78 @@
+#ifndef SONDE_ANALYZE_SCAN_H_
+#define SONDE_ANALYZE_SCAN_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/facts.h"
+#include "store/store.h"
+
+namespace sonde {
+
+// Times and amounts of a trace are believed up to here (30 years in ns).
+inline constexpr double kMaxValue = 1e18;
+
+// to_ns - from_ns, 0 if that is negative or no time at all.
+int64_t Elapsed(int64_t from_ns, int64_t to_ns);
+
+// One series over the whole recording. Values that cannot be are not counted.
+struct SeriesStat {
+  uint64_t values = 0;
+  double first = 0, last = 0, min = 0, max = 0;
+  int64_t last_ns = 0;  // tick of the last change
+
+  void Add(double value, int64_t now_ns);
+};
+
+// Amounts spread evenly over the time they took, summed by window of a grid.
+// An amount costs the same whether it lasts one window or thousands.
+class SpanSum {
+ public:
+  SpanSum(int64_t begin_ns, int64_t end_ns, int64_t width_ns);
+
+  // What lies outside the grid is put to its border.
+  void Add(int64_t from_ns, int64_t to_ns, double amount);
+  // The sums. Nothing may be added afterwards.
+  std::vector<double> Take();
+
+  size_t size() const { return sums_.size() - 1; }
+  size_t WindowOf(int64_t ns) const;
+
+ private:
+  int64_t begin_ns_, end_ns_, width_ns_;
+  std::vector<double> sums_, slope_;  // one more than there are windows
+};
+
+// One pass over all counter values: the extremes of every series, and who used
+// the cores in each window.
+struct Scan {
+  std::unordered_map<uint32_t, SeriesStat> stats;  // by series id
+  std::vector<CpuWindow> windows;
+  uint64_t ticks = 0;
+
+  // Null if the series does not exist or never had a value.
+  const SeriesStat* Find(Series::Scope scope, uint32_t id,
+                         std::string_view name) const;
+  // All series of a name, over the labels: the sum of last - first.
+  MaybeNumber GrowthOfMachine(std::string_view name) const;
+
+  // By scope, scope id and name; filled by ScanCounters. A name is known here
+  // by its own number: a writer may have interned it twice.
+  std::map<std::string, uint32_t, std::less<>> names;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> index;
+};
+
+Scan ScanCounters(const Store& store, const RunFacts& run);
+
+// True if the process began while it was recorded, so that its totals counted
+// from 0.
+bool BornInRun(int64_t start_ns, const RunFacts& run);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_SCAN_H_

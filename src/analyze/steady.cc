@@ -1,0 +1,109 @@
+#include "analyze/steady.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/scan.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMaxTrim = 0.2;
+// Half of what it does at its busiest (but for the busiest tenth) is work.
+constexpr double kWorkLevel = 0.5;
+
+double Ns(const CpuWindow& window) {
+  return static_cast<double>(Elapsed(window.from_ns, window.to_ns));
+}
+
+}  // namespace
+
+double Steady::ShareWhere(
+    const std::function<bool(const CpuWindow&)>& test) const {
+  double ns = 0, all_ns = 0;
+  for (const CpuWindow* w : windows) {
+    all_ns += Ns(*w);
+    if (test(*w)) ns += Ns(*w);
+  }
+  return all_ns > 0 ? ns / all_ns : 0;
+}
+
+double Steady::MeanWhere(
+    const std::function<bool(const CpuWindow&)>& test,
+    const std::function<double(const CpuWindow&)>& value) const {
+  double sum = 0, ns = 0;
+  for (const CpuWindow* w : windows) {
+    if (!test(*w)) continue;
+    sum += value(*w) * Ns(*w);
+    ns += Ns(*w);
+  }
+  return ns > 0 ? sum / ns : 0;
+}
+
+Steady SteadyOf(const Facts& facts) {
+  Steady out;
+  if (facts.run.wall_ns < kMinWallNs) {
+    out.not_enough_data = fmt::format("the run took {}, less than a second",
+                                      FormatDuration(facts.run.wall_ns));
+    return out;
+  }
+  if (facts.ticks < kMinTicks) {
+    out.not_enough_data =
+        facts.ticks == 0
+            ? "no CPU times of processes were collected"
+            : fmt::format("the processes were sampled only {} time{}",
+                          facts.ticks, facts.ticks == 1 ? "" : "s");
+    return out;
+  }
+  double known_ns = 0;
+  std::vector<double> levels;
+  for (const CpuWindow& w : facts.windows) {
+    if (!w.known) continue;
+    out.windows.push_back(&w);
+    levels.push_back(w.tree_cores);
+    known_ns += Ns(w);
+  }
+  if (out.windows.size() < kMinTicks ||
+      known_ns < static_cast<double>(kMinWallNs)) {
+    out.windows.clear();
+    out.not_enough_data =
+        fmt::format("samples cover only {} of the run",
+                    FormatDuration(static_cast<int64_t>(known_ns)));
+    return out;
+  }
+  const auto p90 =
+      levels.begin() + static_cast<ptrdiff_t>((levels.size() - 1) * 9 / 10);
+  std::nth_element(levels.begin(), p90, levels.end());
+  const double work = *p90 * kWorkLevel;
+  const auto trim = [&](auto first, auto last) {
+    double trimmed = 0;
+    for (; first != last && (*first)->tree_cores < work; ++first) {
+      trimmed += Ns(**first);
+      if (trimmed > known_ns * kMaxTrim) break;
+    }
+    return first;
+  };
+  const auto begin = trim(out.windows.begin(), out.windows.end());
+  const auto end =
+      trim(out.windows.rbegin(), std::make_reverse_iterator(begin)).base();
+  out.windows = std::vector<const CpuWindow*>(begin, end);
+  if (out.windows.empty()) {
+    out.not_enough_data = "there is no time in which it worked steadily";
+    return out;
+  }
+  out.from_ns = out.windows.front()->from_ns;
+  out.to_ns = out.windows.back()->to_ns;
+  for (const CpuWindow* w : out.windows)
+    out.known_ns += Elapsed(w->from_ns, w->to_ns);
+  return out;
+}
+
+std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
+  if (!process.cmdline.empty()) return Printable(process.cmdline, max_chars);
+  if (!process.name.empty()) return Printable(process.name, max_chars);
+  return fmt::format("process {}", process.row.number);
+}
+
+}  // namespace sonde

@@ -1,0 +1,46 @@
+#ifndef SONDE_ANALYZE_STEADY_H_
+#define SONDE_ANALYZE_STEADY_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+
+namespace sonde {
+
+// The part of a run in which it does what it was started for: without the
+// start-up before it first works hard, and without the winding down after the
+// last time. At most a fifth of the run is left out at each end: a program that
+// sleeps for most of its time sleeps, it does not start up.
+struct Steady {
+  std::vector<const CpuWindow*> windows;  // known ones, in time order
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  int64_t known_ns = 0;  // their length together
+  // Why nothing can be said of this run; empty if something can.
+  std::string not_enough_data;
+
+  // Share of the steady time in windows that `test` is true of.
+  double ShareWhere(const std::function<bool(const CpuWindow&)>& test) const;
+  // Mean of a quantity over the windows that `test` is true of.
+  double MeanWhere(const std::function<bool(const CpuWindow&)>& test,
+                   const std::function<double(const CpuWindow&)>& value) const;
+};
+
+// Runs shorter than this, or sampled less often, are not judged.
+inline constexpr int64_t kMinWallNs = 1'000'000'000;
+inline constexpr uint64_t kMinTicks = 5;
+
+// Keeps pointers into facts.windows.
+Steady SteadyOf(const Facts& facts);
+
+// How a process is called in a sentence: its command line, cut short, else its
+// name, else its number. Safe to print.
+std::string CallProcess(const ProcessFacts& process, size_t max_chars = 40);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_STEADY_H_
