@@ -5,6 +5,10 @@
 
 #include "cli/command.h"
 
-namespace sonde {}  // namespace sonde
+namespace sonde {
+
+Result<int> RunReport(const Args& args);
+
+}  // namespace sonde
 
 #endif  // SONDE_CLI_COMMANDS_H_

@@ -13,7 +13,12 @@
 
 namespace sonde {
 
-std::span<const Command> Commands() { return {}; }
+std::span<const Command> Commands() {
+  static constexpr Command kCommands[] = {
+      {"report", "say what limited a program, and why", &RunReport},
+  };
+  return kCommands;
+}
 
 Result<bool> ParseArgs(CLI::App& app, const Args& args) {
   try {

@@ -1,0 +1,58 @@
+#include "cli/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace sonde {
+namespace {
+
+// Meta rows in JSON. What is not what it should be is left out: the trace may
+// come from anywhere.
+nlohmann::json ParseMeta(const Store& store, const char* key) {
+  return nlohmann::json::parse(store.Meta(key), nullptr,
+                               /*allow_exceptions=*/false);
+}
+
+std::string TextAt(const nlohmann::json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+Status CheckRules(const std::vector<std::string>& names) {
+  std::string all;
+  for (const Rule& rule : Rules())
+    all += (all.empty() ? "" : ", ") + std::string(rule.name);
+  for (const std::string& name : names) {
+    if (std::any_of(Rules().begin(), Rules().end(),
+                    [&](const Rule& rule) { return name == rule.name; }))
+      continue;
+    return Error{Error::Kind::kUsage, "no rule called '" + name + "'",
+                 "the rules are " + all};
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<Report> MakeReport(const std::string& path,
+                          const std::vector<std::string>& rules) {
+  TRY_OK(CheckRules(rules));
+  TRY(const auto store, Store::Open(path));
+  Report report;
+  report.facts = FactsOf(store);
+  report.judgement = Judge(report.facts, rules);
+  report.losses = store->losses();
+  const nlohmann::json command = ParseMeta(*store, "command");
+  if (command.is_array())
+    for (const auto& word : command)
+      if (word.is_string()) report.command.push_back(word.get<std::string>());
+  const nlohmann::json missing = ParseMeta(*store, "not_collected");
+  if (missing.is_array())
+    for (const auto& row : missing)
+      if (row.is_object())
+        report.not_collected.push_back(
+            {TextAt(row, "source"), TextAt(row, "why"), TextAt(row, "cure")});
+  return report;
+}
+
+}  // namespace sonde

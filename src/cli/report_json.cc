@@ -1,0 +1,257 @@
+#include "cli/report_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace sonde {
+namespace {
+
+// Keys in the order the page lists them, for people who read it.
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+template <typename T>
+Json Maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+// Bytes and counts are whole numbers.
+Json Whole(const MaybeNumber& value) {
+  return value ? Json(static_cast<int64_t>(std::llround(*value))) : Json();
+}
+Json Time(int64_t ns) { return ns == kNoTime ? Json() : Json(ns); }
+Json Text(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+Json Number(uint32_t number) { return number == 0 ? Json() : Json(number); }
+
+Json ExitOf(const Process& row) {
+  switch (row.exit) {
+    case Process::Exit::kExited:
+      return {{"kind", "exit"}, {"code", row.exit_code}};
+    case Process::Exit::kSignaled:
+      return {{"kind", "signal"}, {"code", row.exit_code}};
+    case Process::Exit::kRunning:
+      return {{"kind", "running"}, {"code", nullptr}};
+    case Process::Exit::kUnknown:
+      break;
+  }
+  return {{"kind", "unknown"}, {"code", nullptr}};
+}
+
+// "exit 3" or "signal 9", as the recorder wrote it.
+Json ExitOf(const std::string& text) {
+  for (const std::string kind : {"exit", "signal"}) {
+    if (!text.starts_with(kind + " ")) continue;
+    char* end = nullptr;
+    const long code = std::strtol(text.c_str() + kind.size() + 1, &end, 10);
+    if (*end == '\0') return {{"kind", kind}, {"code", code}};
+  }
+  return nullptr;
+}
+
+Json WhereOf(const Where& where) {
+  if (where.process == 0) return nullptr;
+  return {{"process", where.process},
+          {"pid", where.pid},
+          {"process_name", where.process_name},
+          {"cmdline", Text(where.cmdline)},
+          {"thread", Number(where.thread)},
+          {"tid", where.thread == 0 ? Json() : Json(where.tid)},
+          {"thread_name", Text(where.thread_name)}};
+}
+
+Json FindingOf(const Finding& f) {
+  Json evidence = Json::array();
+  for (const Evidence& e : f.evidence)
+    evidence.push_back({{"text", e.text},
+                        {"from_ns", Time(e.from_ns)},
+                        {"to_ns", Time(e.to_ns)}});
+  Json gain;
+  if (f.gain)
+    gain = {
+        {"share", f.gain->share}, {"estimated", true}, {"how", f.gain->how}};
+  return {{"rule", f.rule},
+          {"severity", NameOf(f.severity)},
+          {"confidence", f.confidence},
+          {"summary", f.summary},
+          {"evidence", std::move(evidence)},
+          {"advice", f.advice},
+          {"gain", std::move(gain)},
+          {"from_ns", f.from_ns},
+          {"to_ns", f.to_ns},
+          {"where", WhereOf(f.where)}};
+}
+
+Json ThreadOf(const ThreadFacts& t) {
+  return {{"number", t.row.number},
+          {"tid", t.row.tid},
+          {"name", t.name},
+          {"start_ns", Time(t.row.start_ns)},
+          {"end_ns", Time(t.row.end_ns)},
+          {"cpu_ns", Maybe(t.cpu_ns)},
+          {"wait_ns", Maybe(t.wait_ns)},
+          {"cpu_share", Maybe(t.cpu_share)},
+          {"cores_used", Maybe(t.cores_used)},
+          {"voluntary_switches", Whole(t.voluntary_switches)},
+          {"involuntary_switches", Whole(t.involuntary_switches)}};
+}
+
+Json ProcessOf(const ProcessFacts& p) {
+  Json threads = Json::array();
+  for (const ThreadFacts& t : p.threads) threads.push_back(ThreadOf(t));
+  return {{"number", p.row.number},
+          {"pid", p.row.pid},
+          {"parent", Number(p.row.parent)},
+          {"name", p.name},
+          {"cmdline", Text(p.cmdline)},
+          {"start_ns", Time(p.row.start_ns)},
+          {"end_ns", Time(p.row.end_ns)},
+          {"exit", ExitOf(p.row)},
+          {"execs", p.row.execs},
+          {"sampled", p.sampled},
+          {"cpu_ns", Maybe(p.cpu_ns)},
+          {"cpu_exact", p.cpu_exact},
+          {"cpu_user_ns", Maybe(p.user_ns)},
+          {"cpu_system_ns", Maybe(p.system_ns)},
+          {"cpu_share", Maybe(p.cpu_share)},
+          {"cores_used", Maybe(p.cores_used)},
+          {"rss_peak_bytes", Whole(p.rss_peak_bytes)},
+          {"pss_peak_bytes", Whole(p.pss_peak_bytes)},
+          {"threads_peak", Whole(p.threads_peak)},
+          {"minor_faults", Whole(p.minor_faults)},
+          {"major_faults", Whole(p.major_faults)},
+          {"voluntary_switches", Whole(p.voluntary_switches)},
+          {"involuntary_switches", Whole(p.involuntary_switches)},
+          {"read_bytes", Whole(p.io.read_bytes)},
+          {"write_bytes", Whole(p.io.write_bytes)},
+          {"read_chars", Whole(p.io.read_chars)},
+          {"write_chars", Whole(p.io.write_chars)},
+          {"read_calls", Whole(p.io.read_calls)},
+          {"write_calls", Whole(p.io.write_calls)},
+          {"threads", std::move(threads)}};
+}
+
+Json MachineOf(const MachineFacts& m) {
+  return {{"cores", m.cores == 0 ? Json() : Json(m.cores)},
+          {"busy_cores", Maybe(m.busy_cores)},
+          {"other_cores", Maybe(m.other_cores)},
+          {"iowait_cores", Maybe(m.iowait_cores)},
+          {"steal_cores", Maybe(m.steal_cores)},
+          {"mem_total_bytes", Whole(m.mem_total_bytes)},
+          {"mem_peak_bytes", Whole(m.mem_peak_bytes)},
+          {"swap_total_bytes", Whole(m.swap_total_bytes)},
+          {"swap_peak_bytes", Whole(m.swap_peak_bytes)},
+          {"disk_read_bytes", Whole(m.disk_read_bytes)},
+          {"disk_write_bytes", Whole(m.disk_write_bytes)},
+          {"net_rx_bytes", Whole(m.net_rx_bytes)},
+          {"net_tx_bytes", Whole(m.net_tx_bytes)},
+          {"psi_cpu_some", Maybe(m.psi_cpu_some)},
+          {"psi_io_some", Maybe(m.psi_io_some)},
+          {"psi_memory_some", Maybe(m.psi_memory_some)},
+          {"load1_peak", Maybe(m.load1_peak)}};
+}
+
+Json RunOf(const Report& report) {
+  const Facts& facts = report.facts;
+  const Store& store = *facts.store;
+  const RunFacts& run = facts.run;
+  return {{"command", report.command},
+          {"exit", ExitOf(store.Meta("exit"))},
+          {"wall_ns", run.wall_ns},
+          {"paused_ns", run.paused_ns},
+          {"cpu_ns", Maybe(run.cpu_ns)},
+          {"cpu_from", Text(run.cpu_from)},
+          {"cores_used", Maybe(run.cores_used)},
+          {"cores", Whole(run.cores)},
+          {"allowed_cores", Whole(run.allowed_cores)},
+          {"cpu_limit_cores", Maybe(run.cpu_limit_cores)},
+          {"memory_bytes", Maybe(MetaNs(store, "memory_bytes"))},
+          {"memory_limit_bytes", Maybe(MetaNs(store, "memory_limit_bytes"))},
+          {"host", Text(store.Meta("host"))},
+          {"kernel", Text(store.Meta("kernel"))},
+          {"cpu_model", Text(store.Meta("cpu_model"))},
+          {"cwd", Text(store.Meta("cwd"))},
+          {"rate_hz", Maybe(MetaNumber(store, "rate_hz"))},
+          {"ticks", facts.ticks},
+          {"still_running", Maybe(MetaNs(store, "still_running"))},
+          {"tree_source", Text(store.Meta("tree_source"))},
+          {"sonde_version", Text(store.Meta("sonde_version"))}};
+}
+
+template <typename Rows, typename Convert>
+Json ListOf(const Rows& rows, Convert convert) {
+  Json out = Json::array();
+  for (const auto& row : rows) out.push_back(convert(row));
+  return out;
+}
+
+}  // namespace
+
+std::string ReportJson(const Report& report) {
+  const Facts& facts = report.facts;
+  const Store& store = *facts.store;
+  Json out;
+  out["version"] = kVersion;
+  out["trace"] = {{"path", store.path()},
+                  {"finished", store.reader().finished()},
+                  {"bytes", store.reader().file_size()},
+                  {"events", store.event_count()}};
+  out["verdict"] = report.judgement.verdict;
+  out["findings"] = ListOf(report.judgement.findings, FindingOf);
+  out["rules"] = ListOf(report.judgement.rules, [](const RuleState& r) -> Json {
+    return {{"rule", r.rule->name},
+            {"question", r.rule->question},
+            {"state", NameOf(r.state)},
+            {"why", Text(r.why)}};
+  });
+  out["losses"] = ListOf(report.losses, [](const Loss& l) -> Json {
+    return {{"reason", l.reason},
+            {"detail", l.detail},
+            {"count", l.count == 0 ? Json() : Json(l.count)},
+            {"from_ns", Time(l.from_ns)},
+            {"to_ns", Time(l.to_ns)}};
+  });
+  out["not_collected"] =
+      ListOf(report.not_collected, [](const MissingSource& m) -> Json {
+        return {{"source", m.source}, {"why", m.why}, {"cure", Text(m.cure)}};
+      });
+  const MaybeNumber share = facts.overhead.share_of_core;
+  out["overhead"] = {{"cpu_ns", Maybe(facts.overhead.cpu_ns)},
+                     {"cpu_pct_of_core", share ? Json(*share * 100) : Json()},
+                     {"rss_bytes", Whole(facts.overhead.rss_bytes)},
+                     {"trace_bytes", facts.overhead.trace_bytes}};
+  out["clock"] = {
+      {"source", "CLOCK_MONOTONIC"},
+      {"started_realtime_ns", Maybe(MetaNs(store, "started_realtime_ns"))},
+      {"started_ns", facts.run.begin_ns},
+      {"ended_ns", facts.run.end_ns}};
+  out["run"] = RunOf(report);
+  out["processes"] = ListOf(facts.processes, ProcessOf);
+  out["short_processes"] =
+      ListOf(facts.short_processes, [](const ShortProcesses& s) -> Json {
+        return {{"name", s.name},
+                {"count", s.count},
+                {"failed", s.failed},
+                {"cpu_ns", Maybe(s.cpu_ns)},
+                {"cpu_unknown", s.cpu_unknown},
+                {"cpu_share", Maybe(s.cpu_share)},
+                {"wall_ns", s.wall_ns}};
+      });
+  out["unattributed_cpu_ns"] = Maybe(facts.run.unattributed_cpu_ns);
+  out["machine"] = MachineOf(facts.machine);
+  out["slices"] = ListOf(facts.slices, [](const SliceFacts& s) -> Json {
+    return {{"name", s.name},
+            {"count", s.count},
+            {"total_ns", s.total_ns},
+            {"self_ns", s.self_ns},
+            {"mean_ns", s.count == 0 ? 0 : s.total_ns / s.count},
+            {"p50_ns", s.p50_ns},
+            {"p99_ns", s.p99_ns},
+            {"share", s.share}};
+  });
+  // Names in a trace may be any bytes; what is not UTF-8 becomes U+FFFD.
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sonde

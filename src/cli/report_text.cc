@@ -1,0 +1,463 @@
+#include "cli/report_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "analyze/scan.h"
+#include "base/text.h"
+#include "cli/lines.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kSummaryLines = 25;
+constexpr size_t kThreadRows = 5;
+
+void Append(Lines& out, Lines lines) {
+  for (std::string& line : lines) out.push_back(std::move(line));
+}
+
+std::string Duration(const MaybeNs& ns) {
+  return ns ? FormatDuration(*ns) : "-";
+}
+std::string Bytes(const MaybeNumber& bytes) {
+  return bytes ? FormatBytes(*bytes) : "-";
+}
+std::string Share(const MaybeNumber& share) {
+  return share ? FormatShare(*share) : "-";
+}
+std::string Cores(const MaybeNumber& cores) {
+  return cores ? fmt::format("{:.2f}", *cores) : "-";
+}
+
+std::string Plural(uint64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// A path as a shell would take it.
+std::string Quoted(const std::string& text) {
+  const std::string safe = Printable(text);
+  const bool plain = std::all_of(safe.begin(), safe.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./:+=,@%").find(c) != std::string_view::npos;
+  });
+  if (plain && !safe.empty()) return safe;
+  std::string out = "'";
+  for (const char c : safe) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+// Moments are counted from the start of the run.
+std::string Stretch(const RunFacts& run, int64_t from_ns, int64_t to_ns) {
+  if (from_ns == kNoTime || to_ns == kNoTime) return "";
+  return fmt::format(" [{:.1f} to {:.1f} s]",
+                     static_cast<double>(Elapsed(run.begin_ns, from_ns)) / 1e9,
+                     static_cast<double>(Elapsed(run.begin_ns, to_ns)) / 1e9);
+}
+
+// The exit of a process in a narrow column.
+std::string ExitOf(const Process& row) {
+  switch (row.exit) {
+    case Process::Exit::kExited:
+      return fmt::format("{}", row.exit_code);
+    case Process::Exit::kSignaled:
+      return fmt::format("sig {}", row.exit_code);
+    case Process::Exit::kRunning:
+      return "runs";
+    case Process::Exit::kUnknown:
+      break;
+  }
+  return "-";
+}
+
+// A table whose first column is text and the others are numbers.
+struct Column {
+  const char* title;
+  size_t columns;
+};
+std::string RowOf(const std::vector<Column>& columns,
+                  const std::vector<std::string>& cells) {
+  std::string out;
+  for (size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
+    // The space keeps a long number from touching the one before it.
+    out += i == 0
+               ? PadRight(cells[i], columns[i].columns)
+               : fmt::format(" {}", PadLeft(cells[i], columns[i].columns - 1));
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+std::string TitlesOf(const std::vector<Column>& columns) {
+  std::vector<std::string> titles;
+  for (const Column& column : columns) titles.emplace_back(column.title);
+  return RowOf(columns, titles);
+}
+
+Lines LossLines(const Report& report, size_t most) {
+  Lines out;
+  if (!report.facts.store->reader().finished())
+    Append(out, Wrap("Lost: ",
+                     "the end of the recording: it was cut off or still goes "
+                     "on. What follows is what was written so far."));
+  for (const Loss& loss : report.losses) {
+    if (out.size() >= most) {
+      out.push_back(fmt::format("Lost: and {} more (see --json)",
+                                report.losses.size() - most + 1));
+      break;
+    }
+    Append(out,
+           Wrap("Lost: ", fmt::format("{}: {}{}", Printable(loss.reason, 40),
+                                      Printable(loss.detail),
+                                      Stretch(report.facts.run, loss.from_ns,
+                                              loss.to_ns))));
+  }
+  return out;
+}
+
+Lines FindingLines(const Report& report, const Finding& f, size_t evidence) {
+  Lines out;
+  out.push_back(fmt::format("{} ({}, {:.0f} % sure)", f.rule,
+                            NameOf(f.severity), f.confidence * 100));
+  for (size_t i = 0; i < f.evidence.size() && i < evidence; ++i)
+    Append(out,
+           Wrap("  - ", f.evidence[i].text + Stretch(report.facts.run,
+                                                     f.evidence[i].from_ns,
+                                                     f.evidence[i].to_ns)));
+  Append(out, Wrap("  Do:   ", f.advice));
+  if (f.gain)
+    Append(out, Wrap("  Gain: ",
+                     fmt::format("{} of the run's time {}",
+                                 FormatShare(f.gain->share), f.gain->how)));
+  return out;
+}
+
+// Rules that could not judge, those with the same reason together.
+Lines NotJudgedLines(const Report& report) {
+  std::map<std::string, std::string> rules_of;
+  for (const RuleState& state : report.judgement.rules) {
+    if (state.state != RuleState::State::kNotEnoughData) continue;
+    std::string& rules = rules_of[state.why];
+    rules += (rules.empty() ? "" : ", ") + std::string(state.rule->name);
+  }
+  Lines out;
+  for (const auto& [why, rules] : rules_of)
+    Append(out, Wrap("Not judged: ", rules + ": " + why));
+  return out;
+}
+
+Lines RunLines(const Report& report) {
+  const RunFacts& run = report.facts.run;
+  const Store& store = *report.facts.store;
+  std::string command;
+  for (const std::string& word : report.command) {
+    command += command.empty() ? "" : " ";
+    command += Quoted(word);
+  }
+  Lines out;
+  if (!command.empty()) out.push_back(Cut("Command  " + command, kColumns));
+  std::string text = FormatDuration(run.wall_ns) + " wall";
+  if (run.cpu_ns) {
+    text += fmt::format(", {} CPU", FormatDuration(*run.cpu_ns));
+    if (run.cores_used)
+      text += run.capacity_cores
+                  ? fmt::format(" ({:.2f} of {:g} cores)", *run.cores_used,
+                                *run.capacity_cores)
+                  : fmt::format(" ({:.2f} cores)", *run.cores_used);
+  } else {
+    text += ", CPU not collected";
+  }
+  if (run.paused_ns > 0)
+    text += fmt::format(", paused {}", FormatDuration(run.paused_ns));
+  if (const std::string exit = store.Meta("exit"); !exit.empty())
+    text += ", " + Printable(exit, 20);
+  if (const MaybeNs alive = MetaNs(store, "still_running"); alive.value_or(0))
+    text += fmt::format(
+        ", {} still running",
+        Plural(static_cast<uint64_t>(*alive), "descendant", "descendants"));
+  if (const std::string host = store.Meta("host"); !host.empty())
+    text += ", on " + Printable(host, 30);
+  Append(out, Wrap("Run      ", text));
+  return out;
+}
+
+// A row of the process table: one process, or short ones of one name.
+struct ProcessRow {
+  std::vector<std::string> cells;
+  MaybeNs cpu_ns;
+  MaybeNumber share;
+  uint64_t processes = 1;
+};
+
+std::vector<ProcessRow> ProcessRows(const Facts& facts) {
+  std::vector<ProcessRow> rows;
+  for (const ProcessFacts& p : facts.processes) {
+    const std::string& name = p.cmdline.empty() ? p.name : p.cmdline;
+    rows.push_back(
+        {{fmt::format("{} {}", p.row.number, Printable(name, 60)),
+          Duration(p.cpu_ns), Share(p.cpu_share), Cores(p.cores_used),
+          Bytes(p.rss_peak_bytes), Bytes(p.io.read_bytes),
+          Bytes(p.io.write_bytes), ExitOf(p.row)},
+         p.cpu_ns,
+         p.cpu_share,
+         1});
+  }
+  for (const ShortProcesses& s : facts.short_processes)
+    rows.push_back(
+        {{fmt::format("{} short: {}", s.count, Printable(s.name, 60)),
+          Duration(s.cpu_ns), Share(s.cpu_share), Cores(s.cores_used), "-", "-",
+          "-", s.failed > 0 ? fmt::format("{} bad", s.failed) : ""},
+         s.cpu_ns,
+         s.cpu_share,
+         s.count});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ProcessRow& a, const ProcessRow& b) {
+                     return a.cpu_ns.value_or(-1) > b.cpu_ns.value_or(-1);
+                   });
+  return rows;
+}
+
+Lines ProcessLines(const Facts& facts, size_t top) {
+  static const std::vector<Column> kTable = {
+      {"Process", 23}, {"CPU", 8},  {"share", 8},   {"cores", 7},
+      {"RSS", 8},      {"read", 8}, {"written", 9}, {"exit", 9}};
+  const std::vector<ProcessRow> rows = ProcessRows(facts);
+  Lines out;
+  if (rows.empty()) return out;
+  out.push_back(TitlesOf(kTable));
+  // One row more costs no more than saying that there is one more.
+  const size_t shown = rows.size() <= top + 1 ? rows.size() : top;
+  for (size_t i = 0; i < shown; ++i)
+    out.push_back(RowOf(kTable, rows[i].cells));
+  if (shown < rows.size()) {
+    MaybeNs cpu_ns;
+    MaybeNumber share;
+    uint64_t processes = 0;
+    for (size_t i = shown; i < rows.size(); ++i) {
+      processes += rows[i].processes;
+      if (rows[i].cpu_ns) cpu_ns = cpu_ns.value_or(0) + *rows[i].cpu_ns;
+      if (rows[i].share) share = share.value_or(0) + *rows[i].share;
+    }
+    out.push_back(RowOf(kTable, {fmt::format("and {} more", processes),
+                                 Duration(cpu_ns), Share(share)}));
+  }
+  const RunFacts& run = facts.run;
+  const int64_t rest = run.unattributed_cpu_ns.value_or(0);
+  if (rest > 0 && run.cpu_ns.value_or(0) > 0)
+    out.push_back(
+        RowOf(kTable, {"unattributed", FormatDuration(rest),
+                       FormatShare(static_cast<double>(rest) /
+                                   static_cast<double>(*run.cpu_ns))}));
+  if (run.cpu_ns && (rows.size() > 1 || rest > 0))
+    out.push_back(RowOf(kTable, {"all", FormatDuration(*run.cpu_ns),
+                                 FormatShare(1), Cores(run.cores_used)}));
+  return out;
+}
+
+// Of the process that used most, if it has more than one.
+Lines ThreadLines(const Facts& facts) {
+  Lines out;
+  if (facts.processes.empty() || facts.processes.front().threads.size() < 2)
+    return out;
+  const ProcessFacts& p = facts.processes.front();
+  static const std::vector<Column> kTable = {
+      {"", 23}, {"CPU", 8}, {"share", 8}, {"cores", 7}, {"waited", 9}};
+  std::vector<Column> titled = kTable;
+  const std::string title = fmt::format("Thread of {}", p.row.number);
+  titled[0].title = title.c_str();
+  out.push_back(TitlesOf(titled));
+  const size_t shown =
+      p.threads.size() <= kThreadRows + 1 ? p.threads.size() : kThreadRows;
+  for (size_t i = 0; i < shown; ++i) {
+    const ThreadFacts& t = p.threads[i];
+    out.push_back(
+        RowOf(kTable, {fmt::format("{} {}", t.row.tid, Printable(t.name, 40)),
+                       Duration(t.cpu_ns), Share(t.cpu_share),
+                       Cores(t.cores_used), Duration(t.wait_ns)}));
+  }
+  if (shown < p.threads.size()) {
+    MaybeNs cpu_ns;
+    MaybeNumber share;
+    for (size_t i = shown; i < p.threads.size(); ++i) {
+      if (p.threads[i].cpu_ns)
+        cpu_ns = cpu_ns.value_or(0) + *p.threads[i].cpu_ns;
+      if (p.threads[i].cpu_share)
+        share = share.value_or(0) + *p.threads[i].cpu_share;
+    }
+    out.push_back(
+        RowOf(kTable, {fmt::format("and {} more", p.threads.size() - shown),
+                       Duration(cpu_ns), Share(share)}));
+  }
+  return out;
+}
+
+Lines MachineLines(const Facts& facts, bool brief) {
+  const MachineFacts& m = facts.machine;
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    text += text.empty() ? "" : ", ";
+    text += part;
+  };
+  if (m.busy_cores) {
+    add(fmt::format("{:.2f} of {} busy", *m.busy_cores,
+                    Plural(m.cores, "core", "cores")));
+    if (m.other_cores)
+      text += fmt::format(" (other programs {:.2f})", *m.other_cores);
+    if (m.iowait_cores.value_or(0) >= 0.005)
+      add(fmt::format("{:.2f} waited for I/O", *m.iowait_cores));
+    if (m.steal_cores.value_or(0) >= 0.005)
+      add(fmt::format("{:.2f} stolen", *m.steal_cores));
+  }
+  if (m.mem_peak_bytes)
+    add(fmt::format("memory {} of {}", FormatBytes(*m.mem_peak_bytes),
+                    FormatBytes(*m.mem_total_bytes)));
+  if (m.swap_peak_bytes.value_or(0) > 0)
+    add(fmt::format("swap {}", FormatBytes(*m.swap_peak_bytes)));
+  if (!brief && m.disk_read_bytes)
+    add(fmt::format("disks read {}, wrote {}", FormatBytes(*m.disk_read_bytes),
+                    Bytes(m.disk_write_bytes)));
+  if (!brief && m.net_rx_bytes)
+    add(fmt::format("network in {}, out {}", FormatBytes(*m.net_rx_bytes),
+                    Bytes(m.net_tx_bytes)));
+  if (!brief && m.psi_cpu_some)
+    add(fmt::format("pressure CPU {}, I/O {}, memory {}",
+                    FormatShare(*m.psi_cpu_some), Share(m.psi_io_some),
+                    Share(m.psi_memory_some)));
+  return Wrap("Machine  ", text.empty() ? "not collected" : text);
+}
+
+Lines SliceLines(const Facts& facts, size_t top) {
+  static const std::vector<Column> kTable = {
+      {"Slice", 21}, {"count", 8}, {"total", 8}, {"self", 8},
+      {"mean", 8},   {"p50", 8},   {"p99", 8},   {"share", 9}};
+  Lines out;
+  if (facts.slices.empty()) return out;
+  out.push_back(TitlesOf(kTable));
+  const size_t shown =
+      facts.slices.size() <= top + 1 ? facts.slices.size() : top;
+  for (size_t i = 0; i < shown; ++i) {
+    const SliceFacts& s = facts.slices[i];
+    const auto ns = [](uint64_t value) {
+      return FormatDuration(
+          static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+    };
+    out.push_back(RowOf(
+        kTable,
+        {Printable(s.name, 40), std::to_string(s.count), ns(s.total_ns),
+         FormatDuration(s.self_ns), ns(s.count == 0 ? 0 : s.total_ns / s.count),
+         ns(s.p50_ns), ns(s.p99_ns), FormatShare(s.share)}));
+  }
+  if (shown < facts.slices.size()) {
+    uint64_t count = 0;
+    double self_ns = 0, share = 0;
+    for (size_t i = shown; i < facts.slices.size(); ++i) {
+      count += facts.slices[i].count;
+      self_ns += static_cast<double>(facts.slices[i].self_ns);
+      share += facts.slices[i].share;
+    }
+    out.push_back(RowOf(
+        kTable,
+        {fmt::format("and {} more", facts.slices.size() - shown),
+         std::to_string(count), "-",
+         FormatDuration(static_cast<int64_t>(std::min(self_ns, kMaxValue))),
+         "-", "-", "-", FormatShare(share)}));
+  }
+  return out;
+}
+
+Lines MissingLines(const Report& report) {
+  Lines out;
+  for (const MissingSource& m : report.not_collected)
+    Append(out,
+           Wrap("Not collected: ",
+                fmt::format(
+                    "{}: {}{}", Printable(m.source, 40), Printable(m.why),
+                    m.cure.empty() ? ""
+                                   : fmt::format(" ({})", Printable(m.cure)))));
+  return out;
+}
+
+Lines OverheadLines(const Report& report) {
+  const OverheadFacts& o = report.facts.overhead;
+  return Wrap("Sonde    ",
+              fmt::format("cost {} of one core and {} of memory; {} in {}",
+                          o.share_of_core
+                              ? fmt::format("{:.2f} %", *o.share_of_core * 100)
+                              : "-",
+                          Bytes(o.rss_bytes),
+                          FormatBytes(static_cast<double>(o.trace_bytes)),
+                          Quoted(report.facts.store->path())));
+}
+
+std::string Joined(const std::vector<Lines>& parts, bool blank_between) {
+  std::string out;
+  for (const Lines& part : parts) {
+    if (part.empty()) continue;
+    if (blank_between && !out.empty()) out += '\n';
+    for (const std::string& line : part) out += line + '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ReportText(const Report& report, const TextOptions& options) {
+  const Facts& facts = report.facts;
+  std::vector<Lines> parts = {LossLines(report, SIZE_MAX)};
+  Lines verdict = Wrap("", report.judgement.verdict);
+  if (options.bold)
+    for (std::string& line : verdict)
+      line = fmt::format("\x1b[1m{}\x1b[0m", line);
+  parts.push_back(std::move(verdict));
+  for (const Finding& finding : report.judgement.findings)
+    parts.push_back(FindingLines(report, finding, SIZE_MAX));
+  parts.push_back(NotJudgedLines(report));
+  Lines run = RunLines(report);
+  Append(run, MachineLines(facts, false));
+  Append(run, OverheadLines(report));
+  parts.push_back(std::move(run));
+  parts.push_back(ProcessLines(facts, options.top));
+  parts.push_back(ThreadLines(facts));
+  parts.push_back(SliceLines(facts, options.top));
+  parts.push_back(MissingLines(report));
+  parts.push_back(Wrap("Next: ", fmt::format("sonde export {} --to chrome",
+                                             Quoted(facts.store->path()))));
+  return Joined(parts, true);
+}
+
+std::string SummaryText(const Report& report) {
+  const Facts& facts = report.facts;
+  std::vector<Lines> parts = {LossLines(report, 2),
+                              Wrap("", report.judgement.verdict)};
+  if (!report.judgement.findings.empty())
+    parts.push_back(FindingLines(report, report.judgement.findings[0], 2));
+  parts.push_back(RunLines(report));
+  parts.push_back(MachineLines(facts, true));
+  parts.push_back(OverheadLines(report));
+  const size_t table = parts.size();
+  parts.push_back(ProcessLines(facts, 3));
+  Lines next;
+  if (const size_t missing = report.not_collected.size(); missing > 0)
+    next = Wrap("Not collected: ",
+                Plural(missing, "source", "sources") + " (`sonde doctor`)");
+  Append(next, Wrap("Next: ", "sonde report " + Quoted(facts.store->path())));
+  parts.push_back(std::move(next));
+  // A promise is kept also for the longest names: tables go first.
+  const auto count = [&] {
+    size_t lines = 0;
+    for (const Lines& part : parts) lines += part.size();
+    return lines;
+  };
+  if (count() > kSummaryLines) parts[table].clear();
+  while (count() > kSummaryLines) {
+    Lines& longest = *std::max_element(
+        parts.begin(), parts.end(),
+        [](const Lines& a, const Lines& b) { return a.size() < b.size(); });
+    longest.pop_back();
+  }
+  return Joined(parts, false);
+}
+
+}  // namespace sonde

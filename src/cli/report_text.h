@@ -1,0 +1,30 @@
+#ifndef SONDE_CLI_REPORT_TEXT_H_
+#define SONDE_CLI_REPORT_TEXT_H_
+
+#include <cstddef>
+#include <string>
+
+#include "cli/report.h"
+
+namespace sonde {
+
+struct TextOptions {
+  size_t top = 10;    // rows of a table before "and N more"
+  bool bold = false;  // the verdict in bold, for a terminal that wants it
+};
+
+// The report for a person: losses first, then the verdict, what it rests on,
+// and the tables.
+//
+//  - No line is longer than 80 columns.
+//  - Nothing a trace contains can reach the terminal as a control character.
+//  - Each table's rows and its "and N more" sum to its "all".
+//  - "-" stands for what was not collected.
+std::string ReportText(const Report& report, const TextOptions& options);
+
+// The same in at most 25 lines, for the end of `sonde run`.
+std::string SummaryText(const Report& report);
+
+}  // namespace sonde
+
+#endif  // SONDE_CLI_REPORT_TEXT_H_
