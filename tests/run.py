@@ -3,12 +3,14 @@
 
 usage: run.py [--full] [NAME...]      (through ./sonde.sh test)
 
-Tests are found, not listed: the unit tests, tests/golden/*.golden, and every
-tests/e2e/*_test.py and *_test.sh. --full adds the sanitizer builds, the fuzz
-targets, the arm64 build, tools/check and each benchmark for a moment. NAME
-picks stages (unit, golden, asan ...) or e2e files, with or without `_test`.
+Tests are found, not listed: the unit tests, what else CMake knows (add_test),
+tests/golden/*.golden, and every script in tests/e2e that no other one there
+imports. --full adds the sanitizer builds, the fuzz targets, the arm64 build,
+tools/check and each benchmark for a moment. NAME picks stages (unit, golden,
+asan ...) or e2e scripts, with or without `_test`.
 
-A script says what it found on lines of its own,
+A script gets the path of the sonde binary as its first argument (a unittest
+file does not), and in $SONDE. It says what it found on lines of its own,
 
     ok NAME
     FAIL NAME why
@@ -33,7 +35,12 @@ BUILD = ROOT / "build"
 E2E_TIMEOUT_S = 600
 FUZZ_SECONDS = 30
 
-REPORT = re.compile(r"^(ok|FAIL|skip) (\S+)(?: (.*))?$")
+# Also with the time between, "ok    12 ms  NAME", and as fuzzers say it,
+# "NAME: ok, 1234 runs".
+REPORT = re.compile(r"^(ok|FAIL|skip) +(?:\d+ ms +)?(\S+?):?(?: +(.*))?$")
+FUZZED = re.compile(r"^(\w+_fuzz): (ok|FAILED), (.*)$")
+CTEST = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) [. ]*(\**)([A-Z][A-Za-z ()]*?) +"
+                   r"[\d.]+ sec")
 UNITTEST_SKIP = re.compile(r"^(\w+) \(.*\.\.\. skipped (.*)$")
 UNITTEST_FAIL = re.compile(r"^(?:FAIL|ERROR): (.*)$")
 UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ")
@@ -119,6 +126,18 @@ def run_script(tally, name, command, timeout_s=E2E_TIMEOUT_S):
                 failed.append((what, why))
             else:
                 skipped.append((what, why))
+        elif match := FUZZED.match(line):
+            if match[2] == "ok":
+                passed += 1
+            else:
+                failed.append((match[1], match[3]))
+        elif match := CTEST.match(line):
+            if match[3] == "Passed":
+                passed += 1
+            elif match[3] in ("Skipped", "Not Run (Disabled)"):
+                skipped.append((match[1], match[3]))
+            else:
+                failed.append((match[1], match[3]))
         elif match := UNITTEST_SKIP.match(line):
             skipped.append((match[1], match[2]))
         elif match := UNITTEST_FAIL.match(line):
@@ -198,29 +217,44 @@ def golden(tally, names=()):
                                  BUILD / "src/sonde", *names])
 
 
+def ctest(tally):
+    """Tests that CMake knows, but for the unit tests: those were counted."""
+    command = ["ctest", "--test-dir", BUILD, "-E", "^unit$"]
+    listed = subprocess.run([*command, "-N"], text=True, cwd=ROOT,
+                            stdout=subprocess.PIPE).stdout
+    if "Total Tests: 0" not in listed:
+        run_script(tally, "ctest", [*command, "--output-on-failure"])
+
+
 def e2e_files():
+    """The scripts of tests/e2e; what another one imports is none."""
     folder = ROOT / "tests/e2e"
-    return sorted([*folder.glob("*_test.py"), *folder.glob("*_test.sh")])
+    scripts = sorted(folder.glob("*.py"))
+    imported = set()
+    for path in scripts:
+        imported |= set(re.findall(r"^\s*(?:from|import) (\w+)",
+                                   path.read_text(), re.M))
+    return [p for p in scripts if p.stem not in imported] + \
+        sorted(folder.glob("*.sh"))
 
 
 def e2e(tally, path):
-    if path.suffix == ".sh":
-        command = ["bash", path]
+    if path.suffix == ".py" and "unittest.main(" in path.read_text():
+        command = [sys.executable, path, "-v"]
     else:
-        command = [sys.executable, path]
-        if "unittest.main(" in path.read_text():
-            command.append("-v")
+        shell = "bash" if path.suffix == ".sh" else sys.executable
+        command = [shell, path, BUILD / "src/sonde"]
     run_script(tally, path.stem, command)
 
 
 def strays(tally):
     """A test that no one runs is worse than none."""
     for path in sorted((ROOT / "tests").glob("**/*.py")):
-        if path == pathlib.Path(__file__).resolve() or path in e2e_files():
+        if path in e2e_files():
             continue
         if re.search(r"^\s*unittest\.main\(", path.read_text(), re.M):
             tally.fail(str(path.relative_to(ROOT)),
-                       "is a test, but not tests/e2e/*_test.py")
+                       "is a test, but not in tests/e2e")
 
 
 def sanitized(tally, preset):
@@ -232,7 +266,8 @@ def fuzz(tally):
     script = ROOT / "tests/fuzz/run_fuzz.sh"
     if not script.exists():
         return tally.skip("fuzz", "no fuzz targets here")
-    run_script(tally, "fuzz", ["bash", script, FUZZ_SECONDS], 1200)
+    if build(tally, "fuzz", "--preset", "fuzz"):
+        run_script(tally, "fuzz", ["bash", script, FUZZ_SECONDS], 1200)
 
 
 def arm64(tally):
@@ -251,7 +286,7 @@ def bench(tally):
 def stages(full):
     """Name and function of everything to run, in order."""
     table = [("build", lambda t: build(t, "build")), ("unit", unit),
-             ("golden", golden)]
+             ("ctest", ctest), ("golden", golden)]
     table += [(p.stem, lambda t, p=p: e2e(t, p)) for p in e2e_files()]
     table += [("strays", strays)]
     if full:

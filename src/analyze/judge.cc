@@ -12,9 +12,11 @@ namespace {
 
 // What a finding weighs whose gain nobody can estimate.
 constexpr double kUnknownGain = 0.1;
-// Below this share of the cores it can use, a run mostly waits.
+// Below this many cores, a run mostly waits.
 constexpr double kWaitingCores = 0.25;
 constexpr double kSharedMachine = 0.25;
+// A thread that is ready this much of the run, without a core, is held up.
+constexpr double kHeldUp = 0.25;
 
 double Weight(const Finding& finding) {
   return static_cast<double>(finding.severity) *
@@ -26,6 +28,16 @@ std::string OfCores(const Facts& facts) {
   const double used = facts.run.cores_used.value_or(0);
   if (!facts.run.capacity_cores) return fmt::format("{:.2f} cores", used);
   return fmt::format("{:.2f} of {:g} cores", used, *facts.run.capacity_cores);
+}
+
+// The greatest share of the run for which a thread was ready to run, but no
+// core was free for it.
+double GreatestWait(const Facts& facts) {
+  double ns = 0;
+  for (const ProcessFacts& p : facts.processes)
+    for (const ThreadFacts& t : p.threads)
+      ns = std::max(ns, static_cast<double>(t.wait_ns.value_or(0)));
+  return std::min(1.0, ns / static_cast<double>(facts.run.wall_ns));
 }
 
 std::string VerdictOfFacts(const Facts& facts) {
@@ -42,6 +54,12 @@ std::string VerdictOfFacts(const Facts& facts) {
   const double capacity =
       run.capacity_cores.value_or(std::max<double>(1, facts.machine.cores));
   const double other = facts.machine.other_cores.value_or(0);
+  const double wait = GreatestWait(facts);
+  if (wait >= kHeldUp && other >= kSharedMachine * capacity)
+    return fmt::format(
+        "Held up by other programs: they used {:.2f} cores, this one {}; a "
+        "thread was ready for {:.0f} % of the run without getting a core.",
+        other, OfCores(facts), wait * 100);
   if (*run.cores_used < kWaitingCores)
     return fmt::format("Mostly waiting: the program used {}.", OfCores(facts));
   if (other >= kSharedMachine * capacity)

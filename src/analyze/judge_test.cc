@@ -51,6 +51,21 @@ TEST(JudgeTest, ABusyMachineIsMentionedNotBlamed) {
             "0.80 of 2 cores, other programs 1.20.");
 }
 
+TEST(JudgeTest, AProgramThatGetsNoCoreIsHeldUpNotWaiting) {
+  MadeRun run = One(0.1);
+  run.others = MadeRun::Always(1.9);
+  run.workers[0].wait = MadeRun::Always(0.8);
+  const Judgement judgement = Judge(run.Make());
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.verdict,
+            "Held up by other programs: they used 1.90 cores, this one 0.10 of "
+            "2 cores; a thread was ready for 80 % of the run without getting a "
+            "core.");
+  run.workers[0].wait = MadeRun::Always(0.2);
+  EXPECT_EQ(Judge(run.Make()).verdict,
+            "Mostly waiting: the program used 0.10 of 2 cores.");
+}
+
 TEST(JudgeTest, TheVerdictIsTheFirstFinding) {
   const Judgement judgement = Judge(One(1).Make());
   ASSERT_EQ(judgement.findings.size(), 1u);

@@ -101,7 +101,14 @@ Steady SteadyOf(const Facts& facts) {
 }
 
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
-  if (!process.cmdline.empty()) return Printable(process.cmdline, max_chars);
+  if (!process.cmdline.empty()) {
+    // Where the program lies says less than what it was told to do.
+    const std::string_view line = process.cmdline;
+    const size_t slash = line.substr(0, line.find(' ')).rfind('/');
+    const std::string_view shown =
+        line.substr(slash == std::string_view::npos ? 0 : slash + 1);
+    return Printable(shown.empty() ? line : shown, max_chars);
+  }
   if (!process.name.empty()) return Printable(process.name, max_chars);
   return fmt::format("process {}", process.row.number);
 }

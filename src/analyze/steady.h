@@ -37,8 +37,8 @@ inline constexpr uint64_t kMinTicks = 5;
 // Keeps pointers into facts.windows.
 Steady SteadyOf(const Facts& facts);
 
-// How a process is called in a sentence: its command line, cut short, else its
-// name, else its number. Safe to print.
+// How a process is called in a sentence: its command line without the directory
+// and cut short, else its name, else its number. Safe to print.
 std::string CallProcess(const ProcessFacts& process, size_t max_chars = 40);
 
 }  // namespace sonde

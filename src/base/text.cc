@@ -17,23 +17,6 @@ std::string ThreeDigits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 if invalid.
-// Overlong forms, surrogates and values over U+10FFFF are invalid.
-size_t Utf8Length(std::string_view text) {
-  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char c = at(0);
-  if (c < 0x80) return 1;
-  const size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-  if (c < 0xc2 || c > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  if (c == 0xe0 && at(1) < 0xa0) return 0;
-  if (c == 0xed && at(1) > 0x9f) return 0;
-  if (c == 0xf0 && at(1) < 0x90) return 0;
-  if (c == 0xf4 && at(1) > 0x8f) return 0;
-  return length;
-}
-
 // A number in front of `text`, which is moved behind it.
 std::optional<double> TakeNumber(std::string_view& text) {
   double value = 0;
@@ -52,6 +35,21 @@ std::optional<int64_t> Scaled(double value, double scale) {
 }
 
 }  // namespace
+
+size_t Utf8Length(std::string_view text) {
+  const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char c = at(0);
+  if (c < 0x80) return 1;
+  const size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+  if (c < 0xc2 || c > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((at(i) & 0xc0) != 0x80) return 0;
+  if (c == 0xe0 && at(1) < 0xa0) return 0;
+  if (c == 0xed && at(1) > 0x9f) return 0;
+  if (c == 0xf0 && at(1) < 0x90) return 0;
+  if (c == 0xf4 && at(1) > 0x8f) return 0;
+  return length;
+}
 
 std::string FormatDuration(int64_t ns) {
   const double size = std::fabs(static_cast<double>(ns));

@@ -4,6 +4,7 @@
 #ifndef SONDE_BASE_TEXT_H_
 #define SONDE_BASE_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,10 @@ std::string FormatShare(double share);
 // `text` as valid UTF-8 without control characters: what a terminal would obey
 // becomes \xNN. At most `max_chars` characters, the rest cut with "...".
 std::string Printable(std::string_view text, size_t max_chars = 200);
+
+// Bytes of the UTF-8 character that `text` (not empty) begins with; 0 if it is
+// none. Overlong forms, surrogates and values over U+10FFFF are none.
+size_t Utf8Length(std::string_view text);
 
 // "10", "1.5s", "250ms", "30m", "2h" to nanoseconds; a bare number is in
 // `bare_unit_ns`. Nothing if it is none of these, negative or too large.

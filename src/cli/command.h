@@ -34,6 +34,10 @@ std::span<const Command> Commands();
 // asked for and printed. Wrong use is an Error of kind kUsage.
 Result<bool> ParseArgs(CLI::App& app, const Args& args);
 
+// "sonde: what" and its hint on stderr. Only for commands that choose their own
+// exit code; the others return the Error.
+void PrintError(const Error& error);
+
 }  // namespace sonde
 
 #endif  // SONDE_CLI_COMMAND_H_

@@ -8,6 +8,11 @@
 namespace sonde {
 
 Result<int> RunReport(const Args& args);
+Result<int> RunRun(const Args& args);
+Result<int> RunCtl(const Args& args);
+Result<int> RunExport(const Args& args);
+Result<int> RunQuery(const Args& args);
+Result<int> RunDoctor(const Args& args);
 
 }  // namespace sonde
 

@@ -15,7 +15,12 @@ namespace sonde {
 
 std::span<const Command> Commands() {
   static constexpr Command kCommands[] = {
+      {"run", "record a command and say what limits it", &RunRun},
       {"report", "say what limited a program, and why", &RunReport},
+      {"query", "ask a trace in SQL", &RunQuery},
+      {"export", "write a trace for other tools", &RunExport},
+      {"ctl", "pause, mark or stop a running recording", &RunCtl},
+      {"doctor", "say what can be recorded here", &RunDoctor},
   };
   return kCommands;
 }
@@ -34,12 +39,17 @@ Result<bool> ParseArgs(CLI::App& app, const Args& args) {
   }
 }
 
+void PrintError(const Error& error) {
+  // In one piece, so that nothing else comes between.
+  std::string text = "sonde: " + error.what + "\n";
+  if (!error.hint.empty()) text += "  hint: " + error.hint + "\n";
+  std::fputs(text.c_str(), stderr);
+}
+
 namespace {
 
 int Fail(const Error& error) {
-  std::fprintf(stderr, "sonde: %s\n", error.what.c_str());
-  if (!error.hint.empty())
-    std::fprintf(stderr, "  hint: %s\n", error.hint.c_str());
+  PrintError(error);
   return error.kind == Error::Kind::kUsage ? 2 : 1;
 }
 

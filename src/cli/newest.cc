@@ -1,29 +1,50 @@
 #include "cli/newest.h"
 
-#include <filesystem>
-#include <system_error>
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/fd.h"
 
 namespace sonde {
+namespace {
+
+constexpr std::string_view kSuffix = ".sonde";
+
+}  // namespace
 
 Result<std::string> NewestTrace() {
-  namespace fs = std::filesystem;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("."),
+                                                      &::closedir);
+  if (!directory) return ErrnoError(".", errno);
   std::string newest;
-  fs::file_time_type newest_time;
-  std::error_code failure;
-  for (fs::directory_iterator it(".", failure), end; !failure && it != end;
-       it.increment(failure)) {
-    std::error_code ignored;
-    const fs::path name = it->path().filename();
-    if (name.extension() != ".sonde" || !it->is_regular_file(ignored)) continue;
-    const auto time = it->last_write_time(ignored);
-    if (ignored || (!newest.empty() && time <= newest_time)) continue;
-    newest = name.string();
-    newest_time = time;
+  std::pair<int64_t, int64_t> newest_time;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string name = entry->d_name;
+    struct stat info;
+    if (!name.ends_with(kSuffix) || ::stat(name.c_str(), &info) != 0 ||
+        !S_ISREG(info.st_mode))
+      continue;
+    const std::pair<int64_t, int64_t> time(info.st_mtim.tv_sec,
+                                           info.st_mtim.tv_nsec);
+    if (newest.empty() || time > newest_time) {
+      newest = name;
+      newest_time = time;
+    }
   }
   if (newest.empty())
-    return Error{Error::Kind::kNotFound, "no trace (*.sonde) in this directory",
+    return Error{Error::Kind::kNotFound, "there is no trace here (*.sonde)",
                  "`sonde run -- <command>` makes one"};
   return newest;
+}
+
+bool LooksLikeTracePath(const std::string& word) {
+  struct stat info;
+  return std::string_view(word).ends_with(kSuffix) ||
+         ::stat(word.c_str(), &info) == 0;
 }
 
 }  // namespace sonde

@@ -7,9 +7,12 @@
 
 namespace sonde {
 
-// The *.sonde file of this directory that was changed last: what the user means
-// who names none.
+// The trace a user means who names none: the newest *.sonde of the working
+// directory, by the time it was last written. An Error if there is none.
 Result<std::string> NewestTrace();
+
+// True if a word of a command line names a trace and not something else.
+bool LooksLikeTracePath(const std::string& word);
 
 }  // namespace sonde
 

@@ -179,6 +179,14 @@ Json RunOf(const Report& report) {
           {"sonde_version", Text(store.Meta("sonde_version"))}};
 }
 
+// As recorded, else by the pairs of clocks.
+Json StartedRealtime(const Facts& facts) {
+  const Store& store = *facts.store;
+  if (const MaybeNs ns = MetaNs(store, "started_realtime_ns")) return *ns;
+  if (store.clocks().empty()) return nullptr;
+  return store.RealtimeOf(facts.run.begin_ns);
+}
+
 template <typename Rows, typename Convert>
 Json ListOf(const Rows& rows, Convert convert) {
   Json out = Json::array();
@@ -221,11 +229,10 @@ std::string ReportJson(const Report& report) {
                      {"cpu_pct_of_core", share ? Json(*share * 100) : Json()},
                      {"rss_bytes", Whole(facts.overhead.rss_bytes)},
                      {"trace_bytes", facts.overhead.trace_bytes}};
-  out["clock"] = {
-      {"source", "CLOCK_MONOTONIC"},
-      {"started_realtime_ns", Maybe(MetaNs(store, "started_realtime_ns"))},
-      {"started_ns", facts.run.begin_ns},
-      {"ended_ns", facts.run.end_ns}};
+  out["clock"] = {{"source", "CLOCK_MONOTONIC"},
+                  {"started_realtime_ns", StartedRealtime(facts)},
+                  {"started_ns", facts.run.begin_ns},
+                  {"ended_ns", facts.run.end_ns}};
   out["run"] = RunOf(report);
   out["processes"] = ListOf(facts.processes, ProcessOf);
   out["short_processes"] =

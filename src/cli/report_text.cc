@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyze/scan.h"
+#include "analyze/steady.h"
 #include "base/text.h"
 #include "cli/lines.h"
 
@@ -194,9 +195,8 @@ struct ProcessRow {
 std::vector<ProcessRow> ProcessRows(const Facts& facts) {
   std::vector<ProcessRow> rows;
   for (const ProcessFacts& p : facts.processes) {
-    const std::string& name = p.cmdline.empty() ? p.name : p.cmdline;
     rows.push_back(
-        {{fmt::format("{} {}", p.row.number, Printable(name, 60)),
+        {{fmt::format("{} {}", p.row.number, CallProcess(p, 60)),
           Duration(p.cpu_ns), Share(p.cpu_share), Cores(p.cores_used),
           Bytes(p.rss_peak_bytes), Bytes(p.io.read_bytes),
           Bytes(p.io.write_bytes), ExitOf(p.row)},
@@ -221,8 +221,8 @@ std::vector<ProcessRow> ProcessRows(const Facts& facts) {
 
 Lines ProcessLines(const Facts& facts, size_t top) {
   static const std::vector<Column> kTable = {
-      {"Process", 23}, {"CPU", 8},  {"share", 8},   {"cores", 7},
-      {"RSS", 8},      {"read", 8}, {"written", 9}, {"exit", 9}};
+      {"Process", 26}, {"CPU", 8},  {"share", 8},   {"cores", 7},
+      {"RSS", 8},      {"read", 8}, {"written", 8}, {"exit", 7}};
   const std::vector<ProcessRow> rows = ProcessRows(facts);
   Lines out;
   if (rows.empty()) return out;
@@ -263,7 +263,7 @@ Lines ThreadLines(const Facts& facts) {
     return out;
   const ProcessFacts& p = facts.processes.front();
   static const std::vector<Column> kTable = {
-      {"", 23}, {"CPU", 8}, {"share", 8}, {"cores", 7}, {"waited", 9}};
+      {"", 26}, {"CPU", 8}, {"share", 8}, {"cores", 7}, {"waited", 9}};
   std::vector<Column> titled = kTable;
   const std::string title = fmt::format("Thread of {}", p.row.number);
   titled[0].title = title.c_str();
@@ -330,8 +330,8 @@ Lines MachineLines(const Facts& facts, bool brief) {
 
 Lines SliceLines(const Facts& facts, size_t top) {
   static const std::vector<Column> kTable = {
-      {"Slice", 21}, {"count", 8}, {"total", 8}, {"self", 8},
-      {"mean", 8},   {"p50", 8},   {"p99", 8},   {"share", 9}};
+      {"Slice", 24}, {"count", 8}, {"total", 8}, {"self", 8},
+      {"mean", 8},   {"p50", 8},   {"p99", 8},   {"share", 8}};
   Lines out;
   if (facts.slices.empty()) return out;
   out.push_back(TitlesOf(kTable));

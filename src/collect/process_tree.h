@@ -31,6 +31,9 @@ struct NotCollected {
 //    `perf-lost` loss, and the tree is then completed from /proc.
 //  - CPU time of processes and threads that have ended is exact where the
 //    kernel gives it (perf's task clock), else not collected.
+//  - An image is a slice from its exec to the next exec or the exit. A copy of
+//    its parent that never execs, or lives 10 ms before it does, is one as
+//    well.
 //  - Nothing happens in the target.
 //
 // One thread. Does not own the writer.
@@ -53,7 +56,8 @@ class ProcessTree {
                                              const Options& options);
   virtual ~ProcessTree() = default;
 
-  // Become readable when there is something to Poll(). May be empty.
+  // Become readable when there is something to Poll(). May be empty. They slow
+  // down by themselves when very many processes start.
   virtual std::vector<int> wake_fds() const = 0;
 
   // Takes in what has happened. Cheap when nothing has.
@@ -68,6 +72,9 @@ class ProcessTree {
 
   // By number. Valid until the next Poll().
   virtual const std::map<uint32_t, Live>& live() const = 0;
+  // Grows whenever live() has changed: a reader that saw this number has seen
+  // all.
+  virtual uint64_t changes() const = 0;
 
   // "perf" or "proc".
   virtual std::string source() const = 0;

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <unordered_map>
 
 #include "trace/bytes.h"
 #include "trace/source.h"
+#include "trace/text_reader.h"
 
 namespace sonde {
 namespace {
@@ -33,14 +33,6 @@ void PutAt(std::vector<Row>& rows, uint32_t id, Row row) {
 
 }  // namespace
 
-struct Store::Late {
-  std::mutex mutex;
-  std::set<std::pair<bool, int64_t>> damaged;  // journal, offset
-  std::vector<Loss> damage_losses;
-  bool totals_ready = false;
-  std::vector<TrackTotal> totals;
-};
-
 Result<std::shared_ptr<const Store>> Store::Open(const std::string& path) {
   TRY(auto source, Source::OpenFile(path));
   std::string head;
@@ -48,6 +40,10 @@ Result<std::shared_ptr<const Store>> Store::Open(const std::string& path) {
   if (head.empty())
     return Error{Error::Kind::kCorrupt, path + ": empty file",
                  "`sonde run -- <command>` makes a trace"};
+  if (LooksLikeText(head)) {
+    TRY(auto bytes, ReadTextFile(path));
+    return OfBytes(std::move(bytes), path);
+  }
   TRY(auto reader, TraceReader::Open(path));
   return FromReader(std::move(reader), path);
 }
@@ -254,6 +250,15 @@ void Store::NoteDamage(const FrameRef& chunk) const {
   late_->damage_losses.push_back(std::move(loss));
 }
 
+bool Store::OpenEvents(const FrameRef& chunk, std::string& payload,
+                       EventChunkDecoder& out) const {
+  if (reader_->Read(chunk, payload) && out.Open(payload) &&
+      out.info().count == chunk.events.count)
+    return true;
+  NoteDamage(chunk);
+  return false;
+}
+
 bool Store::ReadEvents(const FrameRef& chunk, uint32_t mask,
                        EventColumns& out) const {
   thread_local std::string payload;
@@ -313,6 +318,37 @@ bool Store::ReadTicks(const FrameRef& chunk, CounterTicks& out) const {
   return false;
 }
 
+bool Store::ReadSeriesAggregates(const FrameRef& chunk,
+                                 std::vector<SeriesAggregate>& out) const {
+  thread_local std::string payload;
+  CounterChunkDecoder decoder;
+  if (reader_->Read(chunk, payload) && decoder.Open(payload)) {
+    if (!decoder.Aggregates(out)) {
+      out.clear();
+      NoteDamage(chunk);
+      return false;
+    }
+    if (!out.empty() || decoder.info().values == 0) return true;
+    // A chunk of the journal has none; it is short.
+    CounterTicks ticks;
+    if (decoder.Decode(ticks)) {
+      const auto type_of = [this](uint32_t id) {
+        const auto at = series_.find(id);
+        return at == series_.end() ? Series::Type::kInt : at->second.type;
+      };
+      CompressionMemory memory;
+      CounterChunkInfo info;
+      const std::string encoded = EncodeCounterChunk(
+          ticks, 0, ticks.size(), true, type_of, memory, info);
+      CounterChunkDecoder again;
+      if (again.Open(encoded) && again.Aggregates(out)) return true;
+    }
+  }
+  out.clear();
+  NoteDamage(chunk);
+  return false;
+}
+
 std::vector<SeriesData> Store::ReadSeries(std::span<const uint32_t> ids,
                                           TimeRange window) const {
   struct Wanted {
@@ -364,98 +400,6 @@ std::vector<SeriesData> Store::ReadSeries(std::span<const uint32_t> ids,
   }
   for (size_t i = 0; i < out.size(); ++i)
     if (!ended[i]) out[i].end_ns = last_tick;
-  return out;
-}
-
-const std::vector<TrackTotal>& Store::totals() const {
-  if (has_whole_totals_) return whole_totals_;
-  {
-    const std::lock_guard lock(late_->mutex);
-    if (late_->totals_ready) return late_->totals;
-  }
-  // An unfinished trace: what was given up, and what is there.
-  std::map<std::pair<uint32_t, uint32_t>, NameAggregate> sums;
-  const auto add = [&](uint32_t track, const NameAggregate& row) {
-    NameAggregate& sum = sums[{track, row.name}];
-    sum.name = row.name;
-    sum.Merge(row);
-  };
-  for (const TrackTotal& row : dropped_totals_) add(row.track, row.aggregate);
-  std::vector<NameAggregate> rows;
-  for (const FrameRef& chunk : event_chunks_) {
-    if (!ReadAggregates(chunk, rows)) continue;
-    for (const NameAggregate& row : rows) add(chunk.events.track, row);
-  }
-  const std::lock_guard lock(late_->mutex);
-  if (!late_->totals_ready) {
-    for (auto& [key, sum] : sums)
-      late_->totals.push_back({key.first, std::move(sum)});
-    late_->totals_ready = true;
-  }
-  return late_->totals;
-}
-
-std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
-  std::unordered_map<uint32_t, NameAggregate> sums;
-  const auto add = [&](const NameAggregate& row) {
-    NameAggregate& sum = sums[row.name];
-    sum.name = row.name;
-    sum.Merge(row);
-  };
-  if (window.begin_ns <= range_.begin_ns && window.end_ns > range_.end_ns) {
-    for (const TrackTotal& row : totals())
-      if (track == 0 || row.track == track) add(row.aggregate);
-  } else {
-    std::vector<NameAggregate> rows;
-    EventColumns events, inside;
-    for (const FrameRef& chunk : event_chunks_) {
-      const EventChunkInfo& info = chunk.events;
-      if (track != 0 && info.track != track) continue;
-      if (info.end_ns < window.begin_ns || info.begin_ns >= window.end_ns)
-        continue;
-      if (info.begin_ns >= window.begin_ns && info.end_ns < window.end_ns) {
-        if (ReadAggregates(chunk, rows))
-          for (const NameAggregate& row : rows) add(row);
-        continue;
-      }
-      if (!ReadEvents(chunk, kMaskAll, events)) continue;
-      // Self times need every event of the chunk; then those in the window are
-      // taken.
-      std::vector<int64_t> inner(info.max_depth + 2);
-      for (size_t i = 0; i < events.size(); ++i) {
-        const int64_t begin = events.end_ns[i] - events.dur_ns[i];
-        const size_t depth = events.depth[i];
-        const bool slice = events.Rare(EventColumn::kKind, i) == 0;
-        int64_t self = 0;
-        if (slice) {
-          self = events.dur_ns[i] - inner[depth + 1];
-          inner[depth + 1] = 0;
-          inner[depth] += events.dur_ns[i];
-        }
-        if (begin < window.begin_ns || begin >= window.end_ns) continue;
-        NameAggregate row;
-        row.name = events.name[i];
-        row.count = 1;
-        row.sum = row.min = row.max = static_cast<uint64_t>(events.dur_ns[i]);
-        row.self = self;
-        row.durations.Add(Histogram::BucketOf(row.sum), 1);
-        add(row);
-      }
-    }
-  }
-  std::vector<OpTotal> out;
-  out.reserve(sums.size());
-  for (const auto& [name, sum] : sums) {
-    const auto within = [&](uint64_t estimate) {
-      return std::clamp(estimate, sum.min, sum.max);
-    };
-    out.push_back({name, sum.count, sum.sum, sum.self, sum.min, sum.max,
-                   within(sum.durations.Quantile(0.5)),
-                   within(sum.durations.Quantile(0.99))});
-  }
-  std::sort(out.begin(), out.end(), [](const OpTotal& a, const OpTotal& b) {
-    return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
-  });
   return out;
 }
 

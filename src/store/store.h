@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,6 +87,7 @@ class Store {
   const std::vector<StackFrame>& frames() const { return frames_; }
   const std::vector<StackNode>& stacks() const { return stacks_; }
   const std::vector<Arg>* args(uint32_t set) const;
+  const std::map<uint32_t, std::vector<Arg>>& arg_sets() const { return args_; }
   const std::map<std::string, std::string>& meta() const { return meta_; }
   std::string Meta(const std::string& key) const;
   const std::vector<ClockPair>& clocks() const { return clocks_; }
@@ -112,6 +115,13 @@ class Store {
   bool ReadLod(const FrameRef& chunk, bool coarse,
                std::vector<LodRow>& out) const;
   bool ReadTicks(const FrameRef& chunk, CounterTicks& out) const;
+  bool ReadSeriesAggregates(const FrameRef& chunk,
+                            std::vector<SeriesAggregate>& out) const;
+  // For reading a chunk's columns step by step. `out` views into `payload`.
+  bool OpenEvents(const FrameRef& chunk, std::string& payload,
+                  EventChunkDecoder& out) const;
+  // What a caller of OpenEvents found wrong later.
+  void NoteDamage(const FrameRef& chunk) const;
 
   // The wanted series, each once, in the order of `ids`.
   std::vector<SeriesData> ReadSeries(std::span<const uint32_t> ids,
@@ -124,6 +134,8 @@ class Store {
   // Cost by name, most expensive first. Events that begin in the window count,
   // with their whole duration. `track` 0: all tracks. From the totals and the
   // chunks' aggregates; only chunks at the window's borders are decoded.
+  // Self times at the borders of a window and of a cut-off recording are exact
+  // unless a slice has more than 2^18 slices inside it.
   std::vector<OpTotal> TopOps(TimeRange window = {}, uint32_t track = 0) const;
 
  private:
@@ -133,9 +145,16 @@ class Store {
   void Load();
   void LoadFrame(const FrameRef& frame, const std::string& payload);
   void FindRange();
-  void NoteDamage(const FrameRef& chunk) const;
+  std::vector<int64_t> InnerBefore(size_t chunk) const;
 
-  struct Late;  // what is computed or found after opening
+  // What is computed or found after opening.
+  struct Late {
+    std::mutex mutex;
+    std::set<std::pair<bool, int64_t>> damaged;  // journal, offset
+    std::vector<Loss> damage_losses;
+    bool totals_ready = false;
+    std::vector<TrackTotal> totals;
+  };
 
   std::string path_;
   std::shared_ptr<const TraceReader> reader_;

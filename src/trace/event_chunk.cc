@@ -336,8 +336,10 @@ bool EventChunkDecoder::Decode(uint32_t mask, EventColumns& out) {
     for (size_t i = 0; ok && i < count; ++i)
       ok = out.depth[i] <= info_.max_depth;
   }
-  if (ok && (mask & kMaskRare)) {
-    for (uint8_t id = Id(EventColumn::kKind); ok && id < kValueColumns; ++id)
+  if (ok && (mask & (kMaskRare | kMaskKind))) {
+    const uint8_t behind =
+        (mask & kMaskRare) ? kValueColumns : Id(EventColumn::kFlags);
+    for (uint8_t id = Id(EventColumn::kKind); ok && id < behind; ++id)
       if (columns_.Has(id))
         ok = columns_.Values(id, count, scratch_, out.rare[id]);
   }

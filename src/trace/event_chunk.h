@@ -111,8 +111,9 @@ enum EventColumnMask : uint32_t {
   kMaskTime = 1,  // end_ns and dur_ns
   kMaskName = 2,
   kMaskDepth = 4,
-  kMaskRare = 8,
+  kMaskRare = 8,  // the others, kind included
   kMaskAll = 15,
+  kMaskKind = 16,  // of the rare ones, only the kind
 };
 
 // Reads the payload of a kEvents frame. Every function returns false if the
@@ -128,6 +129,10 @@ class EventChunkDecoder {
   bool Decode(uint32_t mask, EventColumns& out);
   bool Aggregates(std::vector<NameAggregate>& out);
   bool has_summaries() const;
+  // False: the column is zero for all events.
+  bool Has(EventColumn column) const {
+    return columns_.Has(static_cast<uint8_t>(column));
+  }
   // Nodes of 16 events, or of 1024 if `coarse`.
   bool Lod(bool coarse, std::vector<LodRow>& out);
 

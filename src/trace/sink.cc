@@ -30,6 +30,8 @@ Result<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path,
     if (errno == EEXIST) error.hint = "choose another name with -o";
     return error;
   }
+  // A umask like 0777 must not lock us out of our own trace.
+  if (::fchmod(fd.get(), 0600) != 0) return ErrnoError(path, errno);
   // On a small disk the reserve must not be all there is.
   struct statvfs disk;
   if (::fstatvfs(fd.get(), &disk) == 0)

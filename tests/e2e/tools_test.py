@@ -141,6 +141,23 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.tally("echo ok a; echo ok b; echo skip c why"),
                          (2, 0, 1))
 
+    def test_lines_with_times_are_counted(self):
+        self.assertEqual(self.tally(
+            "echo 'ok       12 ms  a'; echo 'skip     3 ms  c: no disk'; "
+            "echo 'FAIL   1234 ms  b'; exit 1"), (1, 1, 1))
+
+    def test_fuzzers_are_counted(self):
+        self.assertEqual(self.tally(
+            "echo 'a_fuzz: ok, 12 runs in 30 s'; "
+            "echo 'b_fuzz: FAILED, see log'; exit 1"), (1, 1, 0))
+
+    def test_ctest_is_understood(self):
+        self.assertEqual(self.tally(
+            "echo '1/3 Test #2: a ......   Passed    0.10 sec'; "
+            "echo '2/3 Test #3: b ......***Failed    0.01 sec'; "
+            "echo '3/3 Test #4: c ......***Not Run (Disabled)   0.00 sec'; "
+            "exit 8"), (1, 1, 1))
+
     def test_a_fail_line_counts_even_if_the_script_ends_well(self):
         self.assertEqual(self.tally("echo ok a; echo FAIL b why"), (1, 1, 0))
 

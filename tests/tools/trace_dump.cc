@@ -1,1 +1,38 @@
-int main() {}
+// trace_dump FILE: prints a trace, binary or text, in its text form.
+
+#include <cstdio>
+
+#include "trace/source.h"
+#include "trace/text_reader.h"
+#include "trace/text_writer.h"
+
+namespace sonde {
+namespace {
+
+Status Dump(const std::string& path) {
+  TRY(const auto source, Source::OpenFile(path));
+  std::string first;
+  source->Read(0, 64, first);
+  const auto open = [&]() -> Result<TraceReader> {
+    if (!LooksLikeText(first)) return TraceReader::Open(path);
+    TRY(auto bytes, ReadTextFile(path));
+    return TraceReader::OpenBytes(bytes, path);
+  };
+  TRY(const TraceReader trace, open());
+  return WriteText(trace, [](std::string_view piece) -> Status {
+    if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size())
+      return Error{Error::Kind::kIo, "cannot write"};
+    return Ok();
+  });
+}
+
+}  // namespace
+}  // namespace sonde
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const sonde::Status status = sonde::Dump(argv[1]);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "trace_dump: %s\n", status.error().what.c_str());
+  return 1;
+}

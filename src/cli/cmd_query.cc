@@ -1,0 +1,274 @@
+// `sonde query`: SQL over a trace.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/newest.h"
+#include "store/sql.h"
+
+namespace sonde {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes)
+    out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return out;
+}
+
+// Rows as text in columns. The widths are those of the first rows, so that a
+// long result can be printed while it is found.
+class TablePrinter : public RowSink {
+ public:
+  static constexpr size_t kRowsForWidths = 1000;
+  static constexpr size_t kMaxWidth = 60;
+
+  void Columns(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      head_.push_back(Printable(name, kMaxWidth));
+      widths_.push_back(Width(head_.back()));
+    }
+    numeric_.assign(names.size(), true);
+  }
+
+  void Row(std::span<const SqlValue> cells) override {
+    std::vector<std::string> row;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      row.push_back(Show(cells[i]));
+      if (!begun_) {
+        widths_[i] = std::max(widths_[i], Width(row[i]));
+        numeric_[i] = numeric_[i] && cells[i].type != SqlValue::Type::kText &&
+                      cells[i].type != SqlValue::Type::kBlob;
+      }
+    }
+    if (begun_) {
+      Print(row);
+      return;
+    }
+    first_.push_back(std::move(row));
+    if (first_.size() == kRowsForWidths) Begin();
+  }
+
+  void Finish() {
+    if (!begun_) Begin();
+  }
+
+ private:
+  static std::string Show(const SqlValue& cell) {
+    switch (cell.type) {
+      case SqlValue::Type::kNull:
+        return "-";
+      case SqlValue::Type::kInt:
+        return std::to_string(cell.number);
+      case SqlValue::Type::kReal:
+        return fmt::format("{:.6g}", cell.real);
+      case SqlValue::Type::kText:
+        return Printable(cell.text);
+      case SqlValue::Type::kBlob:
+        return Printable(Hex(cell.text));
+    }
+    return {};
+  }
+  // Characters, not bytes.
+  static size_t Width(const std::string& text) {
+    size_t width = 0;
+    for (const char c : text)
+      width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    return std::min(width, kMaxWidth);
+  }
+
+  void Begin() {
+    begun_ = true;
+    Print(head_);
+    for (const auto& row : first_) Print(row);
+    first_.clear();
+  }
+  void Print(const std::vector<std::string>& row) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const size_t have = Width(row[i]);
+      const std::string space(widths_[i] > have ? widths_[i] - have : 0, ' ');
+      if (i > 0) line += "  ";
+      line += numeric_[i] ? space + row[i] : row[i] + space;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::puts(line.c_str());
+  }
+
+  std::vector<std::string> head_;
+  std::vector<size_t> widths_;
+  std::vector<bool> numeric_;
+  std::vector<std::vector<std::string>> first_;
+  bool begun_ = false;
+};
+
+// {"columns":[...],"rows":[[...],...],"cut":false}, a row a line.
+class JsonPrinter : public RowSink {
+ public:
+  void Columns(const std::vector<std::string>& names) override {
+    std::string line = "{\"columns\":[";
+    for (const std::string& name : names) {
+      if (&name != &names.front()) line += ',';
+      line += Text(name);
+    }
+    std::fputs((line + "],\"rows\":[").c_str(), stdout);
+  }
+  void Row(std::span<const SqlValue> cells) override {
+    std::string line = first_ ? "\n[" : ",\n[";
+    first_ = false;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) line += ',';
+      line += Show(cells[i]);
+    }
+    std::fputs((line + "]").c_str(), stdout);
+  }
+  void Finish(bool cut) {
+    std::printf("\n],\"cut\":%s}\n", cut ? "true" : "false");
+  }
+
+ private:
+  // Bytes that are no text become U+FFFD: JSON has nothing for them.
+  static std::string Text(std::string_view text) {
+    return nlohmann::json(std::string(text))
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  static std::string Show(const SqlValue& cell) {
+    switch (cell.type) {
+      case SqlValue::Type::kNull:
+        return "null";
+      case SqlValue::Type::kInt:
+        return std::to_string(cell.number);
+      case SqlValue::Type::kReal:
+        return std::isfinite(cell.real) ? nlohmann::json(cell.real).dump()
+                                        : "null";
+      case SqlValue::Type::kText:
+        return Text(cell.text);
+      case SqlValue::Type::kBlob:
+        return Text(Hex(cell.text));
+    }
+    return "null";
+  }
+  bool first_ = true;
+};
+
+class CsvPrinter : public RowSink {
+ public:
+  void Columns(const std::vector<std::string>& names) override {
+    std::string line;
+    for (const std::string& name : names) {
+      if (&name != &names.front()) line += ',';
+      line += Quoted(name);
+    }
+    std::puts(line.c_str());
+  }
+  void Row(std::span<const SqlValue> cells) override {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) line += ',';
+      if (cells[i].type == SqlValue::Type::kInt)
+        line += std::to_string(cells[i].number);
+      else if (cells[i].type == SqlValue::Type::kReal)
+        line += fmt::format("{}", cells[i].real);
+      else if (cells[i].type == SqlValue::Type::kText)
+        line += Quoted(cells[i].text);
+      else if (cells[i].type == SqlValue::Type::kBlob)
+        line += Hex(cells[i].text);
+    }
+    line += '\n';
+    std::fwrite(line.data(), 1, line.size(), stdout);
+  }
+
+ private:
+  static std::string Quoted(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos)
+      return std::string(text);
+    std::string out = "\"";
+    for (const char c : text) {
+      if (c == '"') out += '"';
+      out += c;
+    }
+    return out + '"';
+  }
+};
+
+int PrintTables() {
+  for (const TableInfo& table : Database::Tables()) {
+    std::string parameters, columns;
+    bool function = false;
+    for (const TableInfo::Column& column : table.columns) {
+      function |= column.parameter;
+      std::string& list = column.parameter ? parameters : columns;
+      if (!list.empty()) list += ", ";
+      list += column.name;
+    }
+    std::printf("%s%s: %s\n    %s\n", table.name.c_str(),
+                function ? ("(" + parameters + ")").c_str() : "",
+                table.what.c_str(), columns.c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<int> RunQuery(const Args& args) {
+  CLI::App app("Ask a trace in SQL.", "query");
+  Args words;
+  bool json = false, csv = false, tables = false;
+  uint64_t limit = QueryLimits().max_rows;
+  std::string timeout = "30";
+  app.add_option("words", words,
+                 "[TRACE] SQL; without TRACE the newest *.sonde here");
+  app.add_flag("--tables", tables, "List the tables and their columns");
+  auto* json_flag = app.add_flag("--json", json, "Print JSON");
+  app.add_flag("--csv", csv, "Print CSV")->excludes(json_flag);
+  app.add_option("--limit", limit, "Print at most this many rows");
+  app.add_option("--timeout", timeout, "Stop after this long, e.g. 5s");
+  TRY(const bool go, ParseArgs(app, args));
+  if (!go) return 0;
+  if (tables) return PrintTables();
+  if (words.empty() || words.size() > 2)
+    return Error{Error::Kind::kUsage, "query takes a trace and one SQL text",
+                 "sonde query run.sonde 'SELECT * FROM top_ops() LIMIT 10'"};
+  const auto timeout_ns = ParseDuration(timeout, kNsPerSec);
+  if (!timeout_ns)
+    return Error{Error::Kind::kUsage, "--timeout " + timeout + ": not a time",
+                 "for example --timeout 5s"};
+  if (words.size() == 1) {
+    if (LooksLikeTracePath(words[0]))
+      return Error{
+          Error::Kind::kUsage, "query: what about " + words[0] + "?",
+          "sonde query " + words[0] + " 'SELECT * FROM top_ops() LIMIT 10'"};
+    TRY(const std::string newest, NewestTrace());
+    words.insert(words.begin(), newest);
+  }
+  TRY(const auto store, Store::Open(words[0]));
+  TRY(const auto database, Database::Open(store));
+
+  const QueryLimits limits{*timeout_ns, limit};
+  QuerySummary summary;
+  if (json) {
+    JsonPrinter printer;
+    TRY(summary, database->Query(words[1], limits, printer));
+    printer.Finish(summary.cut);
+  } else if (csv) {
+    CsvPrinter printer;
+    TRY(summary, database->Query(words[1], limits, printer));
+  } else {
+    TablePrinter printer;
+    TRY(summary, database->Query(words[1], limits, printer));
+    printer.Finish();
+  }
+  if (summary.cut)
+    std::fprintf(stderr, "sonde: %llu rows shown, there are more (--limit)\n",
+                 static_cast<unsigned long long>(summary.rows));
+  return 0;
+}
+
+}  // namespace sonde

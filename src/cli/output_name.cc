@@ -1,0 +1,95 @@
+#include "cli/output_name.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kMaxCommandChars = 40;
+constexpr char kSuffix[] = ".sonde";
+
+bool Exists(const std::string& path, struct stat& st) {
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+Result<std::string> WorkingDirectory() {
+  char buffer[PATH_MAX];
+  if (::getcwd(buffer, sizeof(buffer))) return std::string(buffer);
+  Error error = ErrnoError("the working directory", errno);
+  error.hint =
+      "choose where the trace goes: sonde run -o /tmp/run.sonde -- ...";
+  return error;
+}
+
+Status CheckWritable(const std::string& dir, const char* hint) {
+  if (::access(dir.c_str(), W_OK | X_OK) == 0) return Ok();
+  Error error = ErrnoError(Printable(dir), errno);
+  error.what = "cannot write the trace to " + error.what;
+  error.hint = hint;
+  return error;
+}
+
+}  // namespace
+
+std::string DefaultTraceName(const std::string& command, const tm& time) {
+  std::string name;
+  for (char c : command.substr(command.rfind('/') + 1)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+                       c == '-' || c == '+';
+    name += plain ? c : '_';
+  }
+  name = name.substr(0, kMaxCommandChars);
+  char stamp[32];
+  if (std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &time) == 0)
+    stamp[0] = '\0';
+  return "sonde-" + name + "-" + stamp + kSuffix;
+}
+
+Result<std::string> ChooseOutput(const std::string& output,
+                                 const std::string& command, bool force) {
+  struct stat st;
+  if (!output.empty()) {
+    std::string path = output;
+    if (path[0] != '/') {
+      TRY(const std::string cwd, WorkingDirectory());
+      path = (cwd == "/" ? "" : cwd) + "/" + path;
+    }
+    const size_t slash = path.rfind('/');
+    TRY_OK(CheckWritable(slash == 0 ? "/" : path.substr(0, slash),
+                         "name a directory that exists and is yours: -o FILE"));
+    if (!Exists(path, st)) return path;
+    if (!S_ISREG(st.st_mode))
+      return Error{Error::Kind::kIo,
+                   Printable(output) + ": exists and is not a file",
+                   "choose another name with -o"};
+    if (!force)
+      return Error{Error::Kind::kIo, Printable(output) + ": exists already",
+                   "choose another name with -o, or overwrite it with --force"};
+    return path;
+  }
+
+  TRY(const std::string cwd, WorkingDirectory());
+  TRY_OK(CheckWritable(
+      cwd, "choose where the trace goes: sonde run -o /tmp/run.sonde -- ..."));
+  const time_t now = ::time(nullptr);
+  tm local = {};
+  ::localtime_r(&now, &local);
+  const std::string name = DefaultTraceName(command, local);
+  const std::string stem = (cwd == "/" ? "" : cwd) + "/" +
+                           name.substr(0, name.size() - (sizeof(kSuffix) - 1));
+  std::string path = stem + kSuffix;
+  for (int n = 2; Exists(path, st) && n < 10000; ++n)
+    path = stem + "-" + std::to_string(n) + kSuffix;
+  return path;
+}
+
+}  // namespace sonde

@@ -1,0 +1,81 @@
+#include "collect/proc/proc_file.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace sonde {
+namespace {
+
+constexpr size_t kFirstBuffer = 16 << 10;
+constexpr size_t kLargestBuffer = 4 << 20;
+constexpr rlim_t kKeepFree = 64;
+
+Fd OpenToRead(const char* path, int* error) {
+  Fd fd(::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
+  if (!fd.valid() && error != nullptr) *error = errno;
+  return fd;
+}
+
+std::string_view ReadAll(int fd, std::vector<char>& buffer, int* error) {
+  if (buffer.size() < kFirstBuffer) buffer.resize(kFirstBuffer);
+  size_t have = 0;
+  for (;;) {
+    const ssize_t n = ::pread(fd, buffer.data() + have, buffer.size() - have,
+                              static_cast<off_t>(have));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      if (error != nullptr) *error = errno;
+      return {};
+    }
+    have += static_cast<size_t>(n);
+    // /proc gives a page or a record at a time: a buffer that is more than
+    // half empty was enough for any small file, and saves the second read. (The
+    // kernel breaks longer ones between two lines, near the end of a page.)
+    if (n == 0 || (have < 3072 && have + 4096 < buffer.size()))
+      return {buffer.data(), have};
+    if (have == buffer.size()) {
+      if (buffer.size() >= kLargestBuffer) return {buffer.data(), have};
+      buffer.resize(buffer.size() * 2);
+    }
+  }
+}
+
+}  // namespace
+
+FdBudget FdBudget::FromLimits() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {0};
+  if (limit.rlim_cur == RLIM_INFINITY) return {1 << 20};
+  if (limit.rlim_cur <= kKeepFree) return {0};
+  return {static_cast<size_t>(limit.rlim_cur - kKeepFree)};
+}
+
+std::string_view ProcFile::Read(const char* path, FdBudget& budget,
+                                std::vector<char>& buffer, int* error) {
+  if (fd_.valid()) return ReadAll(fd_.get(), buffer, error);
+  Fd fd = OpenToRead(path, error);
+  if (!fd.valid()) return {};
+  const std::string_view text = ReadAll(fd.get(), buffer, error);
+  if (budget.left > 0) {
+    --budget.left;
+    fd_ = std::move(fd);
+  }
+  return text;
+}
+
+void ProcFile::Close(FdBudget& budget) {
+  if (!fd_.valid()) return;
+  fd_.Reset();
+  ++budget.left;
+}
+
+std::string_view ReadOnce(const char* path, std::vector<char>& buffer,
+                          int* error) {
+  const Fd fd = OpenToRead(path, error);
+  return fd.valid() ? ReadAll(fd.get(), buffer, error) : std::string_view();
+}
+
+}  // namespace sonde

@@ -1,0 +1,191 @@
+#include "collect/proc_scan.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "collect/proc/proc_file.h"
+#include "collect/proc/process_files.h"
+#include "collect/proc/text_scanner.h"
+#include "collect/proc_world.h"
+
+namespace sonde {
+namespace {
+
+// Names of a folder of /proc that are numbers.
+std::vector<pid_t> NumbersIn(const std::string& path) {
+  std::vector<pid_t> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()),
+                                                &::closedir);
+  if (!dir) return out;
+  while (const dirent* const entry = ::readdir(dir.get())) {
+    uint64_t number = 0;
+    TextScanner in(entry->d_name);
+    if (in.Number(&number) && in.done() && number > 0 && number <= INT32_MAX)
+      out.push_back(static_cast<pid_t>(number));
+  }
+  return out;
+}
+
+TaskRecord Record(TaskRecord::Kind kind, int64_t time_ns, pid_t pid, pid_t tid,
+                  std::string_view comm = {}) {
+  TaskRecord record;
+  record.kind = kind;
+  record.time_ns = time_ns;
+  record.pid = pid;
+  record.tid = tid;
+  std::memcpy(record.comm, comm.data(),
+              std::min(comm.size(), sizeof(record.comm) - 1));
+  return record;
+}
+
+bool HasChildrenFile() {
+  return ::access(
+             fmt::format("/proc/self/task/{}/children", ::getpid()).c_str(),
+             R_OK) == 0;
+}
+
+}  // namespace
+
+ProcScan::ProcScan(TreeModel& model)
+    : model_(model), has_children_file_(HasChildrenFile()) {}
+
+void ProcScan::Scan(int64_t now_ns) {
+  std::vector<uint32_t> numbers;
+  for (const auto& [number, task] : model_.tasks())
+    if (task.detached) numbers.push_back(number);
+  std::erase_if(seen_, [&](const auto& one) {
+    return !model_.tasks().contains(one.first);
+  });
+  if (numbers.empty()) return;
+  // Ends first: a child may have the pid of one that is gone.
+  std::erase_if(numbers,
+                [&](uint32_t number) { return !Look(number, now_ns); });
+  if (!has_children_file_) ReadParents();
+  for (const uint32_t number : numbers)
+    AddChildren(model_.live().at(number), now_ns);
+}
+
+void ProcScan::AddMissing(int64_t now_ns) {
+  if (!has_children_file_) ReadParents();
+  std::vector<uint32_t> numbers;
+  for (const auto& [number, live] : model_.live()) numbers.push_back(number);
+  for (const uint32_t number : numbers) {
+    AddThreads(model_.live().at(number), now_ns, false);
+    AddChildren(model_.live().at(number), now_ns);
+  }
+}
+
+// Brings one process up to date. False if it is gone.
+bool ProcScan::Look(uint32_t number, int64_t now_ns) {
+  const ProcessTree::Live& live = model_.live().at(number);
+  const pid_t pid = live.pid;
+  const auto stat = ParseProcessStat(
+      ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
+  const auto [at, fresh] = seen_.try_emplace(number);
+  Seen& seen = at->second;
+  if (stat && fresh) {
+    const TreeModel::Task& task = model_.tasks().at(number);
+    seen.start_ticks = stat->start_ticks;
+    seen.comm = task.image;
+    // An exec before the first look is only told by the name.
+    if (task.row.parent == 0 || !seen_.contains(task.row.parent))
+      seen.start_stack = stat->start_stack;
+    else
+      seen.start_stack = seen_.at(task.row.parent).start_stack;
+  }
+  const bool dead =
+      stat && (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+  if (!stat || dead || stat->start_ticks != seen.start_ticks) {
+    seen_.erase(at);
+    model_.Vanished(number, now_ns);
+    return false;
+  }
+  if (stat->state == 'Z' || stat->exiting) return true;
+  const std::string comm(stat->comm.substr(0, 15));
+  const bool told = stat->start_stack != 0 && seen.start_stack != 0;
+  if (told ? stat->start_stack != seen.start_stack : comm != seen.comm) {
+    // One that was already there at the first look has run since its start.
+    const int64_t since_ns =
+        fresh && number != 1 ? model_.tasks().at(number).row.start_ns : now_ns;
+    model_.Apply(Record(TaskRecord::Kind::kExec, since_ns, pid, pid, comm));
+  } else if (comm != seen.comm) {
+    model_.Apply(Record(TaskRecord::Kind::kComm, now_ns, pid, pid, comm));
+  }
+  seen.comm = comm;
+  if (stat->start_stack != 0) seen.start_stack = stat->start_stack;
+  if (stat->threads != 1 || live.threads.size() != 1)
+    AddThreads(live, now_ns, true);
+  return true;
+}
+
+void ProcScan::AddThreads(const ProcessTree::Live& live, int64_t now_ns,
+                          bool end_missing) {
+  const std::vector<pid_t> tids =
+      NumbersIn(fmt::format("/proc/{}/task", live.pid));
+  if (tids.empty()) return;
+  const pid_t pid = live.pid;
+  std::vector<pid_t> known;
+  for (const auto& [number, tid] : live.threads) known.push_back(tid);
+  for (const pid_t tid : tids) {
+    if (std::find(known.begin(), known.end(), tid) != known.end()) continue;
+    TaskRecord record = Record(TaskRecord::Kind::kFork, now_ns, pid, tid);
+    record.ppid = record.ptid = pid;
+    model_.Apply(record);
+  }
+  if (!end_missing) return;
+  for (const pid_t tid : known)
+    if (std::find(tids.begin(), tids.end(), tid) == tids.end())
+      model_.Apply(Record(TaskRecord::Kind::kExit, now_ns, pid, tid));
+}
+
+std::vector<pid_t> ProcScan::ChildrenOf(const ProcessTree::Live& live) {
+  if (!has_children_file_) return children_[live.pid];
+  std::vector<pid_t> out;
+  for (const auto& [number, tid] : live.threads) {
+    const auto some = ParseChildren(ReadOnce(
+        fmt::format("/proc/{}/task/{}/children", live.pid, tid).c_str(),
+        buffer_));
+    out.insert(out.end(), some.begin(), some.end());
+  }
+  return out;
+}
+
+void ProcScan::AddChildren(const ProcessTree::Live& live, int64_t now_ns) {
+  const pid_t ppid = live.pid;
+  for (const pid_t pid : ChildrenOf(live))
+    if (model_.FindPid(pid) == nullptr) AddChild(pid, ppid, now_ns);
+}
+
+void ProcScan::AddChild(pid_t pid, pid_t ppid, int64_t now_ns) {
+  const auto stat = ParseProcessStat(
+      ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
+  // Another may have the pid by now.
+  if (!stat || stat->ppid != ppid) return;
+  TaskRecord record =
+      Record(TaskRecord::Kind::kFork, StartNs(stat->start_ticks), pid, pid);
+  record.ppid = record.ptid = ppid;
+  model_.Apply(record);
+  const TreeModel::Task* const task = model_.FindPid(pid);
+  if (task == nullptr) return;
+  const uint32_t number = task->row.number;
+  if (task->detached && !Look(number, now_ns)) return;
+  if (!task->detached) AddThreads(model_.live().at(number), now_ns, false);
+  AddChildren(model_.live().at(number), now_ns);
+}
+
+// Parents of all processes of the machine, for kernels without the children
+// file.
+void ProcScan::ReadParents() {
+  children_.clear();
+  for (const pid_t pid : NumbersIn("/proc"))
+    if (const auto stat = ParseProcessStat(
+            ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_)))
+      children_[stat->ppid].push_back(pid);
+}
+
+}  // namespace sonde

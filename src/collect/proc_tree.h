@@ -1,0 +1,44 @@
+#ifndef SONDE_COLLECT_PROC_TREE_H_
+#define SONDE_COLLECT_PROC_TREE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collect/proc_scan.h"
+#include "collect/proc_world.h"
+#include "collect/process_tree.h"
+#include "collect/tree_model.h"
+
+namespace sonde {
+
+// The process tree by looking at /proc, for where perf is not permitted. Looks
+// as often as it is polled, but never takes more than about 2 % of a core.
+class ProcTree : public ProcessTree {
+ public:
+  // `why` says what stands in the way of perf.
+  ProcTree(pid_t root, TraceWriter& out, const Options& options,
+           NotCollected why);
+
+  std::vector<int> wake_fds() const override { return {}; }
+  void Poll(int64_t now_ns) override;
+  void RootEnded(int64_t now_ns, int wait_status, const rusage& usage) override;
+  void Finish(int64_t now_ns) override;
+  const std::map<uint32_t, Live>& live() const override {
+    return model_.live();
+  }
+  uint64_t changes() const override { return model_.changes(); }
+  std::string source() const override { return "proc"; }
+  std::vector<NotCollected> not_collected() const override { return {why_}; }
+
+ private:
+  ProcWorld world_;
+  TreeModel model_;
+  ProcScan scan_;
+  NotCollected why_;
+  int64_t next_scan_ns_ = 0;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_PROC_TREE_H_

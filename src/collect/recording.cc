@@ -1,0 +1,165 @@
+#include "collect/recording.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/time.h"
+#include "collect/identity.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kSealEveryNs = 10 * kNsPerSec;
+
+std::string Dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+int64_t MicrosToNs(const timeval& t) {
+  return t.tv_sec * kNsPerSec + t.tv_usec * kNsPerUs;
+}
+
+}  // namespace
+
+Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root,
+                     const Options& options)
+    : out_(std::move(out)), root_(root), started_ns_(NowNs()) {
+  sealed_ns_ = started_ns_;
+  WriteIdentity(*out_, options.environment_values);
+  out_->PutMeta("command", Dump(options.command));
+  out_->PutMeta("rate_hz", fmt::format("{:g}", options.rate_hz));
+  out_->PutMeta("started_ns", std::to_string(started_ns_));
+  out_->PutMeta("started_realtime_ns", std::to_string(ClockNs(CLOCK_REALTIME)));
+  AddClock();
+  Track track;
+  track.kind = Track::Kind::kMachine;
+  track.name = out_->Intern("session");
+  track_ = out_->AddTrack(track);
+  ProcessTree::Options tree;
+  tree.use_perf = options.use_perf;
+  tree.all_args = options.all_args;
+  tree_ = ProcessTree::Follow(root, *out_, tree);
+  out_->PutMeta("tree_source", tree_->source());
+  Sampler::Options sampler;
+  sampler.rate_hz = options.rate_hz;
+  sampler_ = Sampler::Create(*out_, *tree_, sampler);
+  out_->Flush();
+}
+
+bool Recording::Tick(int64_t now_ns) {
+  tree_->Poll(now_ns);
+  if (paused()) return false;
+  sampler_->Tick(now_ns);
+  return true;
+}
+
+void Recording::Flush(int64_t now_ns) {
+  if (now_ns - sealed_ns_ < kSealEveryNs) {
+    out_->Flush();
+    return;
+  }
+  AddClock();
+  out_->Seal();
+  sealed_ns_ = now_ns;
+}
+
+void Recording::Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks) {
+  if (paused()) return;
+  Loss loss;
+  loss.reason = "stopped";
+  loss.detail =
+      "ticks without a sample: the collector was stopped or did not get a core";
+  loss.count = static_cast<uint64_t>(missed_ticks);
+  loss.from_ns = from_ns;
+  loss.to_ns = to_ns;
+  out_->AddLoss(loss);
+}
+
+bool Recording::Pause(int64_t now_ns) {
+  if (paused()) return false;
+  paused_since_ns_ = now_ns;
+  return true;
+}
+
+bool Recording::Resume(int64_t now_ns) {
+  if (!paused()) return false;
+  Event event;
+  event.begin_ns = *paused_since_ns_;
+  event.dur_ns = now_ns - *paused_since_ns_;
+  event.name = out_->Intern("paused");
+  event.category = out_->Intern("session");
+  out_->AddEvent(track_, event);
+  paused_since_ns_.reset();
+  return true;
+}
+
+void Recording::Mark(int64_t now_ns, std::string_view text) {
+  Arg arg;
+  arg.key = out_->Intern("text");
+  arg.type = Arg::Type::kString;
+  arg.string_value = out_->Intern(text);
+  Event event;
+  event.kind = Event::Kind::kInstant;
+  event.begin_ns = now_ns;
+  event.name = out_->Intern("mark");
+  event.category = out_->Intern("session");
+  event.args = out_->AddArgs({arg});
+  out_->AddEvent(track_, event);
+}
+
+void Recording::RootEnded(int64_t now_ns, int wait_status,
+                          const rusage& usage) {
+  root_ended_ = true;
+  tree_->RootEnded(now_ns, wait_status, usage);
+  out_->PutMeta("exit", WIFSIGNALED(wait_status)
+                            ? fmt::format("signal {}", WTERMSIG(wait_status))
+                            : fmt::format("exit {}", WEXITSTATUS(wait_status)));
+  out_->PutMeta("tree_cpu_ns", std::to_string(MicrosToNs(usage.ru_utime) +
+                                              MicrosToNs(usage.ru_stime)));
+}
+
+Status Recording::End(int64_t now_ns) {
+  Resume(now_ns);
+  tree_->Poll(now_ns);
+  out_->PutMeta("still_running",
+                std::to_string(Descendants() + (root_ended_ ? 0 : 1)));
+  tree_->Finish(now_ns);
+  nlohmann::json missing = nlohmann::json::array();
+  for (const auto& list : {tree_->not_collected(), sampler_->not_collected()})
+    for (const NotCollected& one : list)
+      missing.push_back(
+          {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});
+  out_->PutMeta("not_collected", Dump(missing));
+  out_->PutMeta("ended_ns", std::to_string(now_ns));
+  AddClock();
+  // Sealing is most of what is left to do, so the cost is taken after it.
+  out_->Seal();
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  out_->PutMeta("overhead_cpu_ns",
+                std::to_string(ClockNs(CLOCK_PROCESS_CPUTIME_ID)));
+  out_->PutMeta("overhead_rss_bytes", std::to_string(usage.ru_maxrss * 1024));
+  return out_->Close();
+}
+
+bool Recording::Contains(pid_t pid) const {
+  for (const auto& [number, process] : tree_->live())
+    if (process.pid == pid) return true;
+  return false;
+}
+
+size_t Recording::Descendants() const {
+  size_t count = 0;
+  for (const auto& [number, process] : tree_->live())
+    if (number != 1) ++count;
+  return count;
+}
+
+void Recording::AddClock() {
+  out_->AddClock({NowNs(), ClockNs(CLOCK_REALTIME), ClockNs(CLOCK_BOOTTIME)});
+}
+
+}  // namespace sonde

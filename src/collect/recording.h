@@ -1,0 +1,90 @@
+#ifndef SONDE_COLLECT_RECORDING_H_
+#define SONDE_COLLECT_RECORDING_H_
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/process_tree.h"
+#include "collect/sampler.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+// What is written of one command and its descendants, from before its exec to
+// the end of the trace.
+//
+//  - Nothing here waits or prints; the session's loop says when.
+//  - A trace that can no longer be written shows in failure() and takes in
+//    nothing more. End() still finishes it.
+//
+// One thread. Owns the writer, the tree and the sampler.
+class Recording {
+ public:
+  struct Options {
+    std::vector<std::string> command;
+    double rate_hz = 10;
+    bool use_perf = true;
+    bool all_args = false;
+    bool environment_values = false;
+  };
+
+  // `root` waits before its exec.
+  Recording(std::unique_ptr<TraceWriter> out, pid_t root,
+            const Options& options);
+
+  std::vector<int> wake_fds() const { return tree_->wake_fds(); }
+
+  // Takes in what happened in the tree.
+  void Poll(int64_t now_ns) { tree_->Poll(now_ns); }
+  // Poll(), and the counters unless paused. Returns true if they were read.
+  bool Tick(int64_t now_ns);
+  // Makes it safe against our death. Cuts chunks as well when it is time to.
+  void Flush(int64_t now_ns);
+  // The collector did not run from `from_ns` to `to_ns`.
+  void Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks);
+
+  // False: it was paused (not paused) already.
+  bool Pause(int64_t now_ns);
+  bool Resume(int64_t now_ns);
+  void Mark(int64_t now_ns, std::string_view text);
+
+  void RootEnded(int64_t now_ns, int wait_status, const rusage& usage);
+
+  // The trace is whole on disk after this. Only once; nothing may follow.
+  Status End(int64_t now_ns);
+
+  bool paused() const { return paused_since_ns_.has_value(); }
+  const std::optional<Error>& failure() const { return out_->failure(); }
+  // True if a process of the tree other than the command itself is alive.
+  bool DescendantsLive() const { return Descendants() > 0; }
+  bool Contains(pid_t pid) const;
+  size_t processes() const { return tree_->live().size(); }
+  int64_t bytes() const { return out_->bytes_written(); }
+  int64_t started_ns() const { return started_ns_; }
+
+ private:
+  size_t Descendants() const;
+  void AddClock();
+
+  std::unique_ptr<TraceWriter> out_;
+  std::unique_ptr<ProcessTree> tree_;
+  std::unique_ptr<Sampler> sampler_;
+  pid_t root_;
+  bool root_ended_ = false;
+  uint32_t track_ = 0;
+  int64_t started_ns_ = 0;
+  int64_t sealed_ns_ = 0;
+  std::optional<int64_t> paused_since_ns_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_RECORDING_H_

@@ -1,0 +1,472 @@
+// One Tick() reads everything that is due, cheapest question first:
+//
+//     process's CPU clock   moved since the last tick?    0.5 us, no file
+//       stat io             only if it moved
+//       each thread's schedstat
+//     once a second         context switches of threads that ran
+//     every ten seconds     PSS of processes that ran, 0.1 % of a core at most
+//     ten times a second    the machine's files
+//
+// Files stay open as long as the limit on open files allows.
+
+#include "collect/sampler.h"
+
+#include <fmt/format.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+
+#include "base/time.h"
+#include "collect/machine_sampler.h"
+#include "collect/proc/proc_file.h"
+#include "collect/proc/process_files.h"
+
+namespace sonde {
+namespace {
+
+constexpr uint32_t kMachineGroup = 1, kTaskGroup = 2, kSlowGroup = 3;
+
+constexpr int64_t kMachineEveryNs = 100 * kNsPerMs;
+constexpr int64_t kSwitchesEveryNs = 1 * kNsPerSec;
+constexpr int64_t kPssEveryNs = 10 * kNsPerSec;
+// The first reading waits: most processes do not live as long.
+constexpr int64_t kPssFirstNs = 1 * kNsPerSec;
+// One whose reading took longer than this is read more seldom.
+constexpr int64_t kPssLongNs = 5 * kNsPerMs;
+constexpr int64_t kPssLongEveryNs = 60 * kNsPerSec;
+constexpr int64_t kPssShare = 1000;  // at most 1/1000 of the time
+constexpr int64_t kPssMostCreditNs = 20 * kNsPerMs;
+
+struct Counter {
+  const char* name;
+  const char* unit;
+  Series::Kind kind;
+  uint32_t group;
+};
+constexpr auto kTotal = Series::Kind::kTotal;
+constexpr auto kGauge = Series::Kind::kGauge;
+
+enum ProcessCounter : size_t {
+  kCpu,
+  kUser,
+  kSystem,
+  kMinorFaults,
+  kMajorFaults,
+  kReadChars,
+  kWriteChars,
+  kReadCalls,
+  kWriteCalls,
+  kReadBytes,
+  kWriteBytes,
+  kRss,
+  kThreads,
+  kVoluntary,
+  kInvoluntary,
+  kPss,
+  kProcessCounters,
+};
+constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
+    {"cpu_ns", "ns", kTotal, kTaskGroup},
+    {"cpu_user_ns", "ns", kTotal, kTaskGroup},
+    {"cpu_system_ns", "ns", kTotal, kTaskGroup},
+    {"minor_faults", "1", kTotal, kTaskGroup},
+    {"major_faults", "1", kTotal, kTaskGroup},
+    {"read_chars", "bytes", kTotal, kTaskGroup},
+    {"write_chars", "bytes", kTotal, kTaskGroup},
+    {"read_calls", "1", kTotal, kTaskGroup},
+    {"write_calls", "1", kTotal, kTaskGroup},
+    {"read_bytes", "bytes", kTotal, kTaskGroup},
+    {"write_bytes", "bytes", kTotal, kTaskGroup},
+    {"rss_bytes", "bytes", kGauge, kTaskGroup},
+    {"threads", "1", kGauge, kTaskGroup},
+    {"voluntary_switches", "1", kTotal, kSlowGroup},
+    {"involuntary_switches", "1", kTotal, kSlowGroup},
+    {"pss_bytes", "bytes", kGauge, kSlowGroup},
+}};
+
+enum ThreadCounter : size_t {
+  kThreadCpu,
+  kThreadWait,
+  kThreadVoluntary,
+  kThreadInvoluntary,
+  kThreadCounters,
+};
+constexpr std::array<Counter, kThreadCounters> kThreadTable = {{
+    {"cpu_ns", "ns", kTotal, kTaskGroup},
+    {"wait_ns", "ns", kTotal, kTaskGroup},
+    {"voluntary_switches", "1", kTotal, kSlowGroup},
+    {"involuntary_switches", "1", kTotal, kSlowGroup},
+}};
+
+struct ThreadState {
+  uint32_t number = 0;
+  pid_t tid = 0;
+  ProcFile schedstat, status;
+  uint64_t run_ns = UINT64_MAX;
+  bool ran = true;  // since its switches were read
+  Switches switches;
+  std::array<uint32_t, kThreadCounters> series = {};
+};
+
+struct ProcessState {
+  uint32_t number = 0;
+  pid_t pid = 0;
+  clockid_t clock = 0;
+  int64_t cpu_ns = -1;
+  ProcFile stat, io;
+  bool io_denied = false;
+  std::vector<ThreadState> threads;  // by number, ascending
+  Switches ended_switches;           // of threads that are gone
+  bool ran = true;                   // since switches were read
+  bool ran_for_pss = true;
+  int64_t next_pss_ns = 0;
+  std::array<uint32_t, kProcessCounters> series = {};
+};
+
+class TreeSampler : public Sampler {
+ public:
+  TreeSampler(TraceWriter& out, ProcessTree& tree, const Options& options)
+      : out_(out),
+        tree_(tree),
+        // Ticks jitter: one that comes a little early is the one due.
+        slack_ns_(static_cast<int64_t>(0.3e9 / std::max(options.rate_hz, 1.0))),
+        budget_(FdBudget::FromLimits()),
+        machine_(out, kMachineGroup) {}
+
+  void Tick(int64_t now_ns) override;
+  std::vector<NotCollected> not_collected() const override;
+
+ private:
+  struct Pending {
+    uint32_t series;
+    int64_t value;
+  };
+
+  void Sync(int64_t now_ns);
+  void SyncThreads(ProcessState& process, const ProcessTree::Live& live);
+  void EndThread(ProcessState& process, ThreadState& thread);
+  template <size_t n>
+  void EndSeries(const std::array<Counter, n>& table,
+                 const std::array<uint32_t, n>& series);
+  template <size_t n>
+  uint32_t SeriesOf(const std::array<Counter, n>& table,
+                    std::array<uint32_t, n>& series, size_t counter,
+                    Series::Scope scope, uint32_t scope_id);
+  void Put(ProcessState& process, ProcessCounter counter, uint64_t value);
+  void Put(ThreadState& thread, ThreadCounter counter, uint64_t value);
+  void SampleProcess(ProcessState& process);
+  void SampleThread(ProcessState& process, ThreadState& thread);
+  void SampleSwitches(ProcessState& process);
+  void SamplePss(ProcessState& process, int64_t now_ns);
+  std::string_view Read(ProcFile& file, pid_t pid, pid_t tid, const char* name,
+                        int* error = nullptr);
+  const char* Path(pid_t pid, pid_t tid, const char* name);
+
+  TraceWriter& out_;
+  ProcessTree& tree_;
+  const int64_t slack_ns_;
+  const int64_t page_bytes_ = ::sysconf(_SC_PAGESIZE);
+  const int64_t ns_per_tick_ = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
+  FdBudget budget_;
+  MachineSampler machine_;
+  std::map<uint32_t, ProcessState> processes_;
+  uint64_t seen_changes_ = UINT64_MAX;
+  int64_t next_machine_ns_ = 0;
+  int64_t next_switches_ns_ = 0;
+  int64_t pss_credit_ns_ = 0;
+  int64_t last_tick_ns_ = 0;
+  std::vector<uint32_t> gone_, slow_gone_;
+  std::vector<Pending> slow_;
+  std::vector<char> buffer_;
+  fmt::memory_buffer path_;
+  bool io_denied_ = false;
+  bool pss_denied_ = false;
+};
+
+std::string_view TreeSampler::Read(ProcFile& file, pid_t pid, pid_t tid,
+                                   const char* name, int* error) {
+  return file.Read(file.kept() ? "" : Path(pid, tid, name), budget_, buffer_,
+                   error);
+}
+
+// /proc/PID/NAME, or of one of its threads if `tid` is not 0.
+const char* TreeSampler::Path(pid_t pid, pid_t tid, const char* name) {
+  path_.clear();
+  fmt::format_to(std::back_inserter(path_), "/proc/{}/", pid);
+  if (tid != 0) fmt::format_to(std::back_inserter(path_), "task/{}/", tid);
+  fmt::format_to(std::back_inserter(path_), "{}", name);
+  path_.push_back('\0');
+  return path_.data();
+}
+
+template <size_t n>
+uint32_t TreeSampler::SeriesOf(const std::array<Counter, n>& table,
+                               std::array<uint32_t, n>& series, size_t counter,
+                               Series::Scope scope, uint32_t scope_id) {
+  if (series[counter] == 0) {
+    Series row;
+    row.group = table[counter].group;
+    row.scope = scope;
+    row.scope_id = scope_id;
+    row.name = out_.Intern(table[counter].name);
+    row.unit = out_.Intern(table[counter].unit);
+    row.kind = table[counter].kind;
+    series[counter] = out_.AddSeries(row);
+  }
+  return series[counter];
+}
+
+// Values of the slow group wait until its tick is open.
+void TreeSampler::Put(ProcessState& process, ProcessCounter counter,
+                      uint64_t value) {
+  const uint32_t id = SeriesOf(kProcessTable, process.series, counter,
+                               Series::Scope::kProcess, process.number);
+  if (kProcessTable[counter].group == kSlowGroup)
+    slow_.push_back({id, static_cast<int64_t>(value)});
+  else
+    out_.Set(id, static_cast<int64_t>(value));
+}
+
+void TreeSampler::Put(ThreadState& thread, ThreadCounter counter,
+                      uint64_t value) {
+  const uint32_t id = SeriesOf(kThreadTable, thread.series, counter,
+                               Series::Scope::kThread, thread.number);
+  if (kThreadTable[counter].group == kSlowGroup)
+    slow_.push_back({id, static_cast<int64_t>(value)});
+  else
+    out_.Set(id, static_cast<int64_t>(value));
+}
+
+template <size_t n>
+void TreeSampler::EndSeries(const std::array<Counter, n>& table,
+                            const std::array<uint32_t, n>& series) {
+  for (size_t i = 0; i < n; ++i)
+    if (series[i] != 0)
+      (table[i].group == kSlowGroup ? slow_gone_ : gone_).push_back(series[i]);
+}
+
+void TreeSampler::EndThread(ProcessState& process, ThreadState& thread) {
+  thread.schedstat.Close(budget_);
+  thread.status.Close(budget_);
+  EndSeries(kThreadTable, thread.series);
+  process.ended_switches.voluntary += thread.switches.voluntary;
+  process.ended_switches.involuntary += thread.switches.involuntary;
+}
+
+void TreeSampler::SyncThreads(ProcessState& process,
+                              const ProcessTree::Live& live) {
+  std::erase_if(process.threads, [&](ThreadState& thread) {
+    const auto at = std::find_if(
+        live.threads.begin(), live.threads.end(),
+        [&](const auto& one) { return one.first == thread.number; });
+    // A thread that execs takes the leader's tid: its files have moved.
+    const bool gone = at == live.threads.end();
+    if (gone) {
+      EndThread(process, thread);
+    } else if (at->second != thread.tid) {
+      thread.schedstat.Close(budget_);
+      thread.status.Close(budget_);
+      thread.tid = at->second;
+    }
+    return gone;
+  });
+  const uint32_t known =
+      process.threads.empty() ? 0 : process.threads.back().number;
+  for (const auto& [number, tid] : live.threads) {
+    if (number <= known) continue;
+    ThreadState thread;
+    thread.number = number;
+    thread.tid = tid;
+    process.threads.push_back(std::move(thread));
+  }
+}
+
+// Takes over who has come and gone since the last tick.
+void TreeSampler::Sync(int64_t now_ns) {
+  if (tree_.changes() == seen_changes_) return;
+  seen_changes_ = tree_.changes();
+  const auto& live = tree_.live();
+  for (auto at = processes_.begin(); at != processes_.end();) {
+    ProcessState& process = at->second;
+    if (live.contains(at->first)) {
+      ++at;
+      continue;
+    }
+    for (ThreadState& thread : process.threads) EndThread(process, thread);
+    process.stat.Close(budget_);
+    process.io.Close(budget_);
+    EndSeries(kProcessTable, process.series);
+    at = processes_.erase(at);
+  }
+  for (const auto& [number, one] : live) {
+    const auto [at, fresh] = processes_.try_emplace(number);
+    ProcessState& process = at->second;
+    if (fresh) {
+      process.number = number;
+      process.pid = one.pid;
+      process.next_pss_ns = now_ns + kPssFirstNs;
+      if (::clock_getcpuclockid(one.pid, &process.clock) != 0) {
+        // Ended already; its end is still to be told.
+        processes_.erase(at);
+        continue;
+      }
+    }
+    SyncThreads(process, one);
+  }
+}
+
+void TreeSampler::Tick(int64_t now_ns) {
+  if (now_ns + slack_ns_ >= next_machine_ns_) {
+    next_machine_ns_ = now_ns + kMachineEveryNs;
+    machine_.Tick(budget_);
+  }
+  Sync(now_ns);
+  if (!processes_.empty() || !gone_.empty()) {
+    // A group exists once it has a series.
+    if (!processes_.empty()) {
+      ProcessState& first = processes_.begin()->second;
+      SeriesOf(kProcessTable, first.series, kCpu, Series::Scope::kProcess,
+               first.number);
+    }
+    out_.BeginTick(kTaskGroup, NowNs());
+    for (auto& [number, process] : processes_) SampleProcess(process);
+    for (const uint32_t series : gone_) out_.Gone(series);
+    out_.EndTick();
+    gone_.clear();
+  }
+
+  const int64_t slow_ns = NowNs();
+  if (now_ns + slack_ns_ >= next_switches_ns_) {
+    next_switches_ns_ = now_ns + kSwitchesEveryNs;
+    for (auto& [number, process] : processes_)
+      if (process.ran) SampleSwitches(process);
+  }
+  pss_credit_ns_ = std::min(
+      kPssMostCreditNs, pss_credit_ns_ + (now_ns - last_tick_ns_) / kPssShare);
+  last_tick_ns_ = now_ns;
+  for (auto& [number, process] : processes_) {
+    if (pss_credit_ns_ <= 0) break;
+    if (process.ran_for_pss && now_ns >= process.next_pss_ns)
+      SamplePss(process, now_ns);
+  }
+  if (slow_.empty() && slow_gone_.empty()) return;
+  out_.BeginTick(kSlowGroup, slow_ns);
+  for (const Pending& one : slow_) out_.Set(one.series, one.value);
+  for (const uint32_t series : slow_gone_) out_.Gone(series);
+  out_.EndTick();
+  slow_.clear();
+  slow_gone_.clear();
+}
+
+void TreeSampler::SampleProcess(ProcessState& process) {
+  timespec clock;
+  if (::clock_gettime(process.clock, &clock) != 0) return;
+  const int64_t cpu_ns = clock.tv_sec * kNsPerSec + clock.tv_nsec;
+  if (cpu_ns == process.cpu_ns) return;
+  process.cpu_ns = cpu_ns;
+  process.ran = process.ran_for_pss = true;
+  Put(process, kCpu, static_cast<uint64_t>(cpu_ns));
+
+  if (const auto stat =
+          ParseProcessStat(Read(process.stat, process.pid, 0, "stat"))) {
+    const uint64_t tick = static_cast<uint64_t>(ns_per_tick_);
+    Put(process, kUser, stat->user_ticks * tick);
+    Put(process, kSystem, stat->system_ticks * tick);
+    Put(process, kMinorFaults, stat->minor_faults);
+    Put(process, kMajorFaults, stat->major_faults);
+    Put(process, kThreads, stat->threads);
+    Put(process, kRss,
+        stat->resident_pages * static_cast<uint64_t>(page_bytes_));
+  }
+  if (!process.io_denied) {
+    int error = 0;
+    const std::string_view text =
+        Read(process.io, process.pid, 0, "io", &error);
+    if (const auto io = ParseProcessIo(text)) {
+      Put(process, kReadChars, io->read_chars);
+      Put(process, kWriteChars, io->write_chars);
+      Put(process, kReadCalls, io->read_calls);
+      Put(process, kWriteCalls, io->write_calls);
+      Put(process, kReadBytes, io->read_bytes);
+      Put(process, kWriteBytes, io->write_bytes);
+    } else if (error == EACCES || error == EPERM) {
+      process.io_denied = io_denied_ = true;
+    }
+  }
+  for (ThreadState& thread : process.threads) SampleThread(process, thread);
+}
+
+void TreeSampler::SampleThread(ProcessState& process, ThreadState& thread) {
+  const auto stat = ParseSchedStat(
+      Read(thread.schedstat, process.pid, thread.tid, "schedstat"));
+  if (!stat || stat->run_ns == thread.run_ns) return;
+  thread.run_ns = stat->run_ns;
+  thread.ran = true;
+  Put(thread, kThreadCpu, stat->run_ns);
+  Put(thread, kThreadWait, stat->wait_ns);
+}
+
+void TreeSampler::SampleSwitches(ProcessState& process) {
+  process.ran = false;
+  Switches sum = process.ended_switches;
+  bool any = false;
+  for (ThreadState& thread : process.threads) {
+    if (thread.ran) {
+      thread.ran = false;
+      if (const auto switches = ParseSwitches(
+              Read(thread.status, process.pid, thread.tid, "status"))) {
+        thread.switches = *switches;
+        Put(thread, kThreadVoluntary, switches->voluntary);
+        Put(thread, kThreadInvoluntary, switches->involuntary);
+        any = true;
+      }
+    }
+    sum.voluntary += thread.switches.voluntary;
+    sum.involuntary += thread.switches.involuntary;
+  }
+  if (!any) return;
+  Put(process, kVoluntary, sum.voluntary);
+  Put(process, kInvoluntary, sum.involuntary);
+}
+
+void TreeSampler::SamplePss(ProcessState& process, int64_t now_ns) {
+  const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  int error = 0;
+  const auto pss = ParsePssBytes(
+      ReadOnce(Path(process.pid, 0, "smaps_rollup"), buffer_, &error));
+  const int64_t took_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+  pss_credit_ns_ -= took_ns;
+  process.ran_for_pss = false;
+  process.next_pss_ns =
+      now_ns + (took_ns > kPssLongNs ? kPssLongEveryNs : kPssEveryNs);
+  if (pss)
+    Put(process, kPss, *pss);
+  else if (error == EACCES || error == EPERM)
+    pss_denied_ = true;
+}
+
+std::vector<NotCollected> TreeSampler::not_collected() const {
+  std::vector<NotCollected> out = machine_.not_collected();
+  const char* const cure = "run sonde as root";
+  if (io_denied_)
+    out.push_back({"per-process I/O",
+                   "/proc/PID/io of a process with other rights", cure});
+  if (pss_denied_)
+    out.push_back(
+        {"PSS", "/proc/PID/smaps_rollup of a process with other rights", cure});
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Sampler> Sampler::Create(TraceWriter& out, ProcessTree& tree,
+                                         const Options& options) {
+  return std::make_unique<TreeSampler>(out, tree, options);
+}
+
+}  // namespace sonde

@@ -1,0 +1,172 @@
+#include "collect/sampler.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "base/time.h"
+#include "collect/process_tree.h"
+#include "tools/trace_contents.h"
+
+namespace sonde {
+namespace {
+
+void Spin(int64_t ns) {
+  const int64_t until = ClockNs(CLOCK_THREAD_CPUTIME_ID) + ns;
+  while (ClockNs(CLOCK_THREAD_CPUTIME_ID) < until) {
+  }
+}
+
+// Records a child that runs `body`, by perf if it may, else by /proc.
+TraceContents Record(bool use_perf, const std::function<int()>& body) {
+  int gate[2];
+  CHECK(::pipe(gate) == 0);
+  const pid_t root = ::fork();
+  CHECK(root >= 0);
+  if (root == 0) {
+    char go;
+    CHECK(::read(gate[0], &go, 1) == 1);
+    ::_exit(body());
+  }
+  auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  const auto tree = ProcessTree::Follow(root, *out, {.use_perf = use_perf});
+  const auto sampler = Sampler::Create(*out, *tree, {.rate_hz = 100});
+  CHECK(::write(gate[1], "x", 1) == 1);
+  int status = 0;
+  rusage usage = {};
+  for (;;) {
+    ::usleep(10'000);
+    const bool ended = ::wait4(root, &status, WNOHANG, &usage) == root;
+    tree->Poll(NowNs());
+    if (ended) break;
+    sampler->Tick(NowNs());
+    out->Flush();
+  }
+  tree->RootEnded(NowNs(), status, usage);
+  sampler->Tick(NowNs());
+  tree->Finish(NowNs());
+  out->PutMeta("tree_source", tree->source());
+  CHECK(out->Close().ok());
+  ::close(gate[0]);
+  ::close(gate[1]);
+  return TraceContents::OfBytes(bytes);
+}
+
+// A child that spins, in a thread as well, and one that lives a moment.
+int Family() {
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    std::thread other([] { Spin(60 * kNsPerMs); });
+    Spin(120 * kNsPerMs);
+    other.join();
+    ::_exit(9);
+  }
+  int status = 0;
+  for (int i = 0; i < 20; ++i) {
+    const pid_t brief = ::fork();
+    if (brief == 0) ::_exit(0);
+    ::waitpid(brief, &status, 0);
+  }
+  ::waitpid(worker, &status, 0);
+  return WEXITSTATUS(status) == 9 ? 4 : 5;
+}
+
+TEST(Sampler, SeesEveryProcessAndItsExactCpuTime) {
+  const TraceContents trace = Record(true, Family);
+  if (trace.meta.at("tree_source") != "perf") GTEST_SKIP() << "no perf here";
+  ASSERT_EQ(trace.processes.size(), 22u);
+  EXPECT_EQ(trace.processes.at(1).exit_code, 4);
+  const Process& worker = trace.processes.at(2);
+  EXPECT_EQ(worker.exit, Process::Exit::kExited);
+  EXPECT_EQ(worker.exit_code, 9);
+  EXPECT_GE(worker.cpu_ns, 180 * kNsPerMs);
+  EXPECT_LT(worker.cpu_ns, 230 * kNsPerMs);
+  int64_t threads_ns = 0;
+  int threads = 0;
+  for (const auto& [number, thread] : trace.threads)
+    if (thread.process == 2) {
+      threads_ns += thread.cpu_ns;
+      ++threads;
+    }
+  EXPECT_EQ(threads, 2);
+  EXPECT_EQ(threads_ns, worker.cpu_ns);
+  for (uint32_t brief = 3; brief <= 22; ++brief) {
+    EXPECT_GE(trace.processes.at(brief).cpu_ns, 0);
+    EXPECT_NE(trace.processes.at(brief).end_ns, kNoTime);
+  }
+  EXPECT_TRUE(trace.losses.empty());
+}
+
+TEST(Sampler, CountersOnlyGrowAndEndWithTheirProcess) {
+  const TraceContents trace = Record(true, Family);
+  const uint32_t cpu = trace.FindSeries("cpu_ns", Series::Scope::kProcess, 2);
+  ASSERT_NE(cpu, 0u);
+  const auto& points = trace.points.at(cpu);
+  ASSERT_GE(points.size(), 4u);
+  for (size_t i = 1; i + 1 < points.size(); ++i) {
+    EXPECT_GT(points[i].value, points[i - 1].value);
+    EXPECT_GE(points[i].time_ns, points[i - 1].time_ns);
+  }
+  EXPECT_TRUE(points.back().gone);
+  EXPECT_NE(trace.FindSeries("rss_bytes", Series::Scope::kProcess, 2), 0u);
+  EXPECT_NE(trace.FindSeries("read_chars", Series::Scope::kProcess, 2), 0u);
+  EXPECT_NE(trace.FindSeries("wait_ns", Series::Scope::kThread, 2), 0u);
+}
+
+TEST(Sampler, AnIdleProcessAddsNoValues) {
+  const TraceContents trace = Record(true, [] {
+    ::usleep(300'000);
+    return 0;
+  });
+  const uint32_t cpu = trace.FindSeries("cpu_ns", Series::Scope::kProcess, 1);
+  ASSERT_NE(cpu, 0u);
+  EXPECT_GE(trace.ticks.at(2).size(), 10u);
+  // Its start, perhaps its end, and Gone.
+  EXPECT_LE(trace.points.at(cpu).size(), 5u);
+}
+
+TEST(Sampler, MachineFilesAreReadTenTimesASecondAtMost) {
+  const int64_t before_ns = NowNs();
+  const TraceContents trace = Record(true, [] {
+    ::usleep(500'000);
+    return 0;
+  });
+  const int64_t took_ms = (NowNs() - before_ns) / kNsPerMs;
+  EXPECT_GE(trace.ticks.at(1).size(), 3u);
+  EXPECT_LE(static_cast<int64_t>(trace.ticks.at(1).size()), took_ms / 90 + 2);
+  EXPECT_NE(trace.FindSeries("cpu_idle_ns", Series::Scope::kMachine, 0, "0"),
+            0u);
+  EXPECT_NE(trace.FindSeries("mem_total_bytes", Series::Scope::kMachine, 0),
+            0u);
+  EXPECT_EQ(trace.FindSeries("net_rx_bytes", Series::Scope::kMachine, 0, "lo"),
+            0u);
+}
+
+TEST(ProcTree, FindsWhatLivesLongEnoughWithoutPerf) {
+  const TraceContents trace = Record(false, Family);
+  EXPECT_EQ(trace.meta.at("tree_source"), "proc");
+  ASSERT_GE(trace.processes.size(), 2u);
+  int workers = 0;
+  for (const auto& [number, process] : trace.processes) {
+    if (number == 1 || process.end_ns - process.start_ns < 100 * kNsPerMs)
+      continue;
+    ++workers;
+    EXPECT_EQ(process.parent, 1u);
+    // Only newer kernels tell a stranger's exit status.
+    if (process.exit != Process::Exit::kUnknown) {
+      EXPECT_EQ(process.exit_code, 9);
+    }
+    EXPECT_EQ(process.cpu_ns, -1);
+    const uint32_t cpu =
+        trace.FindSeries("cpu_ns", Series::Scope::kProcess, number);
+    ASSERT_NE(cpu, 0u);
+  }
+  EXPECT_EQ(workers, 1);
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,45 @@
+#ifndef SONDE_COLLECT_SESSION_H_
+#define SONDE_COLLECT_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "collect/recording.h"
+
+namespace sonde {
+
+struct SessionOptions {
+  Recording::Options recording;
+  std::string trace;  // absolute path
+  bool replace = false;
+  int64_t max_bytes = 0;   // 0: no limit
+  bool wait_tree = false;  // end with the last descendant, not with the command
+
+  // Told at once, in one line, that the recording has stopped by a failure of
+  // ours while the command goes on.
+  std::function<void(const Error& error)> on_failure;
+};
+
+struct SessionResult {
+  // The errno of an exec that failed; then there was no command and there is no
+  // trace.
+  int exec_error = 0;
+  int wait_status = 0;
+};
+
+// Starts the command, records it, and returns when it has ended.
+//
+//  - An Error means that the command was never started. After the start nothing
+//    that happens to the recording touches it.
+//  - Signals sent to this process alone are passed on to the command.
+//  - The trace is whole when this returns, or as whole as its disk allowed.
+//
+// One thread, one loop; blocks signals for good, raises this process's limit on
+// open files. Call HoldStandardFds() first.
+Result<SessionResult> RunSession(const SessionOptions& options);
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_SESSION_H_

@@ -1,0 +1,225 @@
+// A session is made under a name that ends in ".new", locked, and only then
+// renamed: a directory with a final name and no lock on it is a dead one.
+
+#include "collect/session_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr char kLock[] = "lock";
+constexpr std::string_view kUnfinished = ".new";
+// A container's /dev/shm of 64 MB belongs to the data loaders in it.
+constexpr uint64_t kMinFreeBytes = 16 << 20;
+constexpr time_t kUnfinishedAgeS = 60;
+constexpr size_t kMaxCommandChars = 1000;
+constexpr size_t kMaxInfoBytes = 256 << 10;
+
+std::string Prefix() { return fmt::format("sonde-{}-", ::getuid()); }
+
+std::string Hex64() {
+  uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+    bits = static_cast<uint64_t>(::getpid()) << 32 ^
+           static_cast<uint64_t>(::time(nullptr));
+  return fmt::format("{:016x}", bits);
+}
+
+std::string RuntimeDir() {
+  const char* dir = ::secure_getenv("XDG_RUNTIME_DIR");
+  struct stat st;
+  if (!dir || dir[0] != '/' || ::stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) ||
+      st.st_uid != ::getuid())
+    return "";
+  return dir;
+}
+
+bool HasRoom(const std::string& dir) {
+  struct statvfs st;
+  return ::statvfs(dir.c_str(), &st) == 0 &&
+         uint64_t{st.f_bavail} * st.f_frsize >= kMinFreeBytes;
+}
+
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// The directory at `path`, if it is one (no link) and this user's own.
+Fd OpenOwn(int at, const std::string& path) {
+  Fd dir(::openat(at, path.c_str(),
+                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st;
+  if (dir.valid() && (::fstat(dir.get(), &st) != 0 || st.st_uid != ::getuid()))
+    dir.Reset();
+  return dir;
+}
+
+// Names in `dir` that are sessions of this user, finished or not.
+std::vector<std::string> SessionNames(const std::string& dir) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(dir.c_str()),
+                                                 &::closedir);
+  if (!list) return names;
+  const std::string prefix = Prefix();
+  while (const dirent* entry = ::readdir(list.get()))
+    if (std::string_view(entry->d_name).substr(0, prefix.size()) == prefix)
+      names.push_back(entry->d_name);
+  return names;
+}
+
+// True if nobody holds the lock. Also if there is none.
+bool Dead(int dir) {
+  Fd lock(::openat(dir, kLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!lock.valid()) return errno == ENOENT;
+  return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+void RemoveFiles(int dir) {
+  const int copy = ::fcntl(dir, F_DUPFD_CLOEXEC, 3);
+  if (copy == -1) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy),
+                                                 &::closedir);
+  if (!list) {
+    ::close(copy);
+    return;
+  }
+  while (const dirent* entry = ::readdir(list.get()))
+    ::unlinkat(dir, entry->d_name, 0);  // of "." and ".." it makes nothing
+}
+
+void Sweep(const std::string& base) {
+  for (const std::string& name : SessionNames(base)) {
+    const std::string path = base + "/" + name;
+    const Fd dir = OpenOwn(AT_FDCWD, path);
+    if (!dir.valid() || !Dead(dir.get())) continue;
+    struct stat st;
+    if (std::string_view(name).ends_with(kUnfinished) &&
+        (::fstat(dir.get(), &st) != 0 ||
+         ::time(nullptr) - st.st_mtime < kUnfinishedAgeS))
+      continue;
+    RemoveFiles(dir.get());
+    ::rmdir(path.c_str());
+  }
+}
+
+}  // namespace
+
+std::string CommandText(const std::vector<std::string>& command) {
+  std::string out;
+  for (const std::string& word : command) {
+    if (!out.empty()) out += ' ';
+    out.append(word, 0, kMaxCommandChars);
+  }
+  return Printable(out, kMaxCommandChars);
+}
+
+Result<SessionDir> SessionDir::Create(SessionInfo info) {
+  const std::string beside = DirectoryOf(info.trace);
+  std::vector<std::string> bases;
+  for (const std::string& base : {RuntimeDir(), std::string("/dev/shm")}) {
+    if (base.empty()) continue;
+    Sweep(base);
+    if (HasRoom(base)) bases.push_back(base);
+  }
+  Sweep(beside);
+  bases.push_back(beside);
+
+  Error error{Error::Kind::kIo, "no place for the session directory"};
+  for (const std::string& base : bases) {
+    const std::string path = base + "/" + Prefix() + Hex64();
+    const std::string unfinished = path + std::string(kUnfinished);
+    if (::mkdir(unfinished.c_str(), 0700) != 0) {
+      error = ErrnoError(unfinished, errno);
+      continue;
+    }
+    Fd dir = OpenOwn(AT_FDCWD, unfinished);
+    ::fchmod(dir.get(), 0700);  // whatever the umask, here and below
+    Fd lock(::openat(dir.get(), kLock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                     0600));
+    ::fchmod(lock.get(), 0600);
+    const nlohmann::json json = {
+        {"pid", ::getpid()}, {"command", info.command}, {"trace", info.trace}};
+    const std::string text =
+        json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    int failure = 0;
+    if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+      failure = errno;
+    else
+      failure = WriteAll(lock.get(), text.data(), text.size());
+    if (!failure && ::rename(unfinished.c_str(), path.c_str()) != 0)
+      failure = errno;
+    if (!failure) return SessionDir(path, std::move(dir), std::move(lock));
+    error = ErrnoError(unfinished, failure);
+    RemoveFiles(dir.get());
+    ::rmdir(unfinished.c_str());
+  }
+  return error;
+}
+
+void SessionDir::Remove() {
+  if (!dir_.valid()) return;
+  RemoveFiles(dir_.get());
+  ::rmdir(path_.c_str());
+  dir_.Reset();
+  lock_.Reset();
+}
+
+Result<SessionInfo> FindSession(const std::string& path) {
+  const Error none{Error::Kind::kNotFound, path + ": no recording lives there",
+                   "`sonde ctl status` lists those that do"};
+  const Fd dir = OpenOwn(AT_FDCWD, path);
+  if (!dir.valid() || Dead(dir.get())) return none;
+  const auto text =
+      ReadFile("/proc/self/fd/" + std::to_string(dir.get()) + "/" + kLock,
+               kMaxInfoBytes);
+  if (!text.ok()) return none;
+  const auto json = nlohmann::json::parse(text.value(), nullptr, false);
+  if (!json.is_object()) return none;
+  const auto word = [&](const char* key) {
+    const auto at = json.find(key);
+    return at != json.end() && at->is_string() ? at->get<std::string>() : "";
+  };
+  SessionInfo info;
+  info.dir = path;
+  if (const auto at = json.find("pid");
+      at != json.end() && at->is_number_integer())
+    info.pid = at->get<pid_t>();
+  info.command = word("command");
+  info.trace = word("trace");
+  return info;
+}
+
+std::vector<SessionInfo> LiveSessions() {
+  std::vector<SessionInfo> out;
+  for (const std::string& base :
+       {RuntimeDir(), std::string("/dev/shm"), std::string(".")}) {
+    if (base.empty()) continue;
+    for (const std::string& name : SessionNames(base)) {
+      if (std::string_view(name).ends_with(kUnfinished)) continue;
+      auto info = FindSession(base + "/" + name);
+      if (info.ok()) out.push_back(info.Take());
+    }
+  }
+  return out;
+}
+
+}  // namespace sonde

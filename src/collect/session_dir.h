@@ -1,0 +1,64 @@
+#ifndef SONDE_COLLECT_SESSION_DIR_H_
+#define SONDE_COLLECT_SESSION_DIR_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sonde {
+
+// What a running session says of itself to others.
+struct SessionInfo {
+  std::string dir;
+  pid_t pid = 0;        // of the collector
+  std::string command;  // the command's words, for people
+  std::string trace;    // absolute path
+};
+
+// The words of a command as one line for people, cut if it is long.
+std::string CommandText(const std::vector<std::string>& command);
+
+// The directory by which a recording is found: its control socket lies there
+// and SONDE_SESSION names it.
+//
+//  - Mode 0700, named sonde-<uid>-<random>; in $XDG_RUNTIME_DIR, else in
+//    /dev/shm if there is room, else beside the trace.
+//  - It is alive exactly as long as its maker: a file in it is locked, and the
+//    kernel unlocks it at any kind of death.
+//  - Goes away with this object. What a killed session left behind is removed
+//    by the next Create().
+class SessionDir {
+ public:
+  // `info.dir` is filled in here.
+  static Result<SessionDir> Create(SessionInfo info);
+  SessionDir(SessionDir&& other) noexcept = default;
+  SessionDir& operator=(SessionDir&&) = delete;
+  ~SessionDir() { Remove(); }
+
+  const std::string& path() const { return path_; }
+  int fd() const { return dir_.get(); }
+  // At once, instead of at the end.
+  void Remove();
+
+ private:
+  SessionDir(std::string path, Fd dir, Fd lock)
+      : path_(std::move(path)), dir_(std::move(dir)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  Fd dir_;
+  Fd lock_;
+};
+
+// The session at `dir`, if it is one of this user and alive.
+Result<SessionInfo> FindSession(const std::string& dir);
+
+// Every live session of this user that lies where sessions are looked for.
+std::vector<SessionInfo> LiveSessions();
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_SESSION_DIR_H_

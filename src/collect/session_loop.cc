@@ -1,0 +1,242 @@
+#include "collect/session_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <nlohmann/json.hpp>
+
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kNever = INT64_MAX;
+constexpr int64_t kPollPauseNs = kNsPerMs;
+constexpr int64_t kFlushEveryNs = 240 * kNsPerMs;
+constexpr int64_t kStallNs = kNsPerSec;
+
+}  // namespace
+
+SessionLoop::SessionLoop(const SessionOptions& options,
+                         std::unique_ptr<Recording> recording, SessionDir dir,
+                         const Signals& signals, pid_t root)
+    : options_(options),
+      recording_(std::move(recording)),
+      dir_(std::move(dir)),
+      signals_(signals),
+      root_(root),
+      ticks_(NowNs(), static_cast<int64_t>(1e9 / options.recording.rate_hz)),
+      // At ten ticks a second and fewer, each tick is flushed.
+      flush_every_ns_(options.recording.rate_hz <= 10 ? 0 : kFlushEveryNs) {}
+
+Status SessionLoop::Start() {
+  epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.valid()) return ErrnoError("epoll", errno);
+  timer_.Reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer_.valid()) return ErrnoError("timerfd", errno);
+  TRY_OK(Watch(timer_.get(), EPOLLIN));
+  TRY_OK(Watch(signals_.fd(), EPOLLIN));
+  for (int fd : recording_->wake_fds())
+    TRY_OK(Watch(fd, EPOLLIN | EPOLLONESHOT));
+  TRY(control_, ControlServer::Listen(dir_->fd(), epoll_.get(),
+                                      [this](std::string_view request) {
+                                        return Answer(request);
+                                      }));
+  return Ok();
+}
+
+int SessionLoop::Run() {
+  last_tick_ns_ = last_poll_ns_ = last_flush_ns_ = NowNs();
+  ticks_ = Ticks(last_tick_ns_,
+                 static_cast<int64_t>(1e9 / options_.recording.rate_hz));
+  while (!Finished()) {
+    Arm(NextDeadline());
+    std::array<epoll_event, 64> events;
+    const int n = ::epoll_wait(epoll_.get(), events.data(), events.size(), -1);
+    for (int i = 0; i < n; ++i)
+      Dispatch(events[static_cast<size_t>(i)].data.fd);
+    if (recording_) Work(NowNs());
+    if (root_changed_) CheckRoot();
+    if (!recording_) CloseSession();
+  }
+  if (recording_)
+    if (const Status status = EndRecording(); !status.ok())
+      options_.on_failure(status.error());
+  CloseSession();
+  return wait_status_;
+}
+
+bool SessionLoop::Finished() const {
+  if (root_running_) return false;
+  return !options_.wait_tree || stop_waiting_ || !recording_ ||
+         !recording_->DescendantsLive();
+}
+
+Status SessionLoop::Watch(int fd, uint32_t events) {
+  epoll_event event = {};
+  event.events = events;
+  event.data.fd = fd;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+    return ErrnoError("epoll", errno);
+  return Ok();
+}
+
+int64_t SessionLoop::NextDeadline() const {
+  if (!recording_) return kNever;
+  int64_t next = std::min(ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs);
+  if (!woken_.empty()) next = std::min(next, last_poll_ns_ + kPollPauseNs);
+  return next;
+}
+
+void SessionLoop::Arm(int64_t deadline_ns) {
+  if (deadline_ns == armed_ns_) return;
+  armed_ns_ = deadline_ns;
+  itimerspec when = {};  // all zero disarms
+  if (deadline_ns != kNever) {
+    when.it_value.tv_sec = deadline_ns / kNsPerSec;
+    when.it_value.tv_nsec = deadline_ns % kNsPerSec;
+  }
+  // Setting the timer also takes back an expiry nobody has read.
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void SessionLoop::Dispatch(int fd) {
+  if (fd == signals_.fd()) {
+    TakeSignals();
+  } else if (fd == timer_.get()) {
+    armed_ns_ = 0;
+  } else if (!control_ || !control_->Serve(fd)) {
+    woken_.push_back(fd);
+  }
+}
+
+void SessionLoop::TakeSignals() {
+  signalfd_siginfo info;
+  while (signals_.Next(info)) {
+    if (info.ssi_signo == SIGCHLD) {
+      root_changed_ = true;
+      continue;
+    }
+    if (!root_running_) {
+      // Only descendants are waited for, and somebody has had enough of it.
+      stop_waiting_ = true;
+      continue;
+    }
+    // `kill 0` in the target reaches us as well; it must not come back.
+    const pid_t sender = static_cast<pid_t>(info.ssi_pid);
+    if (sender == root_ || (recording_ && recording_->Contains(sender)))
+      continue;
+    if (MeantForTheCommand(info))
+      ::kill(root_, static_cast<int>(info.ssi_signo));
+  }
+}
+
+void SessionLoop::Work(int64_t now_ns) {
+  if (!woken_.empty() && now_ns >= last_poll_ns_ + kPollPauseNs)
+    PollTree(now_ns);
+  if (ticks_.Due(now_ns)) TakeTick(now_ns);
+  if (now_ns - last_flush_ns_ >= kFlushEveryNs) {
+    recording_->Flush(now_ns);
+    last_flush_ns_ = now_ns;
+  }
+  if (!recording_->failure()) return;
+  const Error error = *recording_->failure();
+  (void)EndRecording();
+  options_.on_failure(error);
+}
+
+void SessionLoop::PollTree(int64_t now_ns) {
+  recording_->Poll(now_ns);
+  last_poll_ns_ = now_ns;
+  for (int fd : woken_) {
+    epoll_event event = {};
+    event.events = EPOLLIN | EPOLLONESHOT;
+    event.data.fd = fd;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+  }
+  woken_.clear();
+}
+
+void SessionLoop::TakeTick(int64_t now_ns) {
+  const int64_t late_ns = now_ns - ticks_.next_ns();
+  const int64_t missed = ticks_.Take(now_ns);
+  if (late_ns > kStallNs) recording_->Stalled(last_tick_ns_, now_ns, missed);
+  recording_->Tick(now_ns);
+  last_tick_ns_ = now_ns;
+  if (now_ns - last_flush_ns_ < flush_every_ns_) return;
+  recording_->Flush(now_ns);
+  last_flush_ns_ = now_ns;
+}
+
+void SessionLoop::CheckRoot() {
+  root_changed_ = false;
+  siginfo_t info = {};
+  if (!root_running_ ||
+      ::waitid(P_PID, static_cast<id_t>(root_), &info,
+               WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != root_)
+    return;
+  // Its last counters can still be read, as long as nobody has waited for it.
+  if (recording_) recording_->Tick(NowNs());
+  rusage usage = {};
+  while (::wait4(root_, &wait_status_, 0, &usage) == -1 && errno == EINTR) {
+  }
+  root_running_ = false;
+  if (recording_) recording_->RootEnded(NowNs(), wait_status_, usage);
+}
+
+Status SessionLoop::EndRecording() {
+  const Status status = recording_->End(NowNs());
+  recording_.reset();
+  woken_.clear();
+  return status;
+}
+
+void SessionLoop::CloseSession() {
+  control_.reset();
+  dir_.reset();
+}
+
+std::string SessionLoop::Answer(std::string_view request) {
+  const int64_t now_ns = NowNs();
+  if (!recording_) return "error the recording has ended";
+  const size_t space = request.find(' ');
+  const std::string_view verb = request.substr(0, space);
+  const std::string_view text =
+      space == std::string_view::npos ? "" : request.substr(space + 1);
+  if (verb == "status") return "ok " + DescribeStatus();
+  if (verb == "pause")
+    return recording_->Pause(now_ns) ? "ok" : "error it is paused already";
+  if (verb == "resume")
+    return recording_->Resume(now_ns) ? "ok" : "error it is not paused";
+  if (verb == "mark") {
+    recording_->Mark(now_ns, text);
+    recording_->Flush(now_ns);
+    return "ok";
+  }
+  if (verb == "stop") {
+    const Status status = EndRecording();
+    return status.ok() ? "ok" : "error " + status.error().what;
+  }
+  return "error no such request";
+}
+
+std::string SessionLoop::DescribeStatus() const {
+  const nlohmann::json json = {
+      {"state", recording_->paused() ? "paused" : "recording"},
+      {"pid", ::getpid()},
+      {"command", CommandText(options_.recording.command)},
+      {"trace", options_.trace},
+      {"elapsed_ns", NowNs() - recording_->started_ns()},
+      {"processes", recording_->processes()},
+      {"trace_bytes", recording_->bytes()}};
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace sonde

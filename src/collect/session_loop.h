@@ -1,0 +1,85 @@
+#ifndef SONDE_COLLECT_SESSION_LOOP_H_
+#define SONDE_COLLECT_SESSION_LOOP_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "collect/control.h"
+#include "collect/recording.h"
+#include "collect/session.h"
+#include "collect/session_dir.h"
+#include "collect/signals.h"
+#include "collect/ticks.h"
+
+namespace sonde {
+
+// Waits for everything at once while the command runs: the next tick, the tree,
+// signals, the control socket, the command's end.
+//
+//  - Ticks keep to their schedule; if this process was held up for more than a
+//    second, the gap becomes a loss.
+//  - However fast the tree grows, it is polled at most once a millisecond.
+//  - Without a recording (stopped, failed) it costs nothing and still waits.
+//
+// One thread. `options` and `signals` must live as long.
+class SessionLoop {
+ public:
+  SessionLoop(const SessionOptions& options,
+              std::unique_ptr<Recording> recording, SessionDir dir,
+              const Signals& signals, pid_t root);
+
+  // Everything that can fail, before the command starts.
+  Status Start();
+  // Until the command has ended and been waited for, and the trace is closed.
+  // Returns the wait status.
+  int Run();
+
+ private:
+  Status Watch(int fd, uint32_t events);
+  void Arm(int64_t deadline_ns);
+  int64_t NextDeadline() const;
+  void Dispatch(int fd);
+  void TakeSignals();
+  void Work(int64_t now_ns);
+  void PollTree(int64_t now_ns);
+  void TakeTick(int64_t now_ns);
+  void CheckRoot();
+  bool Finished() const;
+  Status EndRecording();
+  // Nobody can speak to a session that records nothing any more.
+  void CloseSession();
+  std::string Answer(std::string_view request);
+  std::string DescribeStatus() const;
+
+  const SessionOptions& options_;
+  std::unique_ptr<Recording> recording_;
+  std::optional<SessionDir> dir_;
+  const Signals& signals_;
+  const pid_t root_;
+
+  Fd epoll_, timer_;
+  std::optional<ControlServer> control_;
+  Ticks ticks_;
+  const int64_t flush_every_ns_;
+  int64_t armed_ns_ = 0;
+  int64_t last_tick_ns_ = 0;
+  int64_t last_poll_ns_ = 0;
+  int64_t last_flush_ns_ = 0;
+  std::vector<int> woken_;  // descriptors of the tree to be armed again
+  bool root_running_ = true;
+  bool root_changed_ = true;
+  bool stop_waiting_ = false;  // for descendants
+  int wait_status_ = 0;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_SESSION_LOOP_H_

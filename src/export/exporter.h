@@ -1,0 +1,69 @@
+// What turns a trace into a file of another tool. One file per format; the list
+// is export/exporters.cc, the pages are docs/formats/NAME.md.
+
+#ifndef SONDE_EXPORT_EXPORTER_H_
+#define SONDE_EXPORT_EXPORTER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace sonde {
+
+// What the user asked for.
+struct ExportOptions {
+  std::string output;  // a path, or "-" for the standard output
+  std::string table;   // one table only, for the formats that have tables
+  bool force = false;  // replace what is there
+  // Set from a signal handler: the export ends with an error and cleans up.
+  const std::atomic<bool>* cancelled = nullptr;
+  // Called now and then with the share that is done, if set.
+  std::function<void(double)> progress;
+};
+
+// What was written.
+struct ExportSummary {
+  uint64_t slices = 0;
+  uint64_t instants = 0;
+  uint64_t counter_values = 0;
+  uint64_t bytes = 0;
+};
+
+// One format of `sonde export --to NAME`.
+//
+// run() either writes the whole output or leaves nothing new behind: a file
+// appears under its name when it is complete. Damage found while reading is in
+// the store's losses and, where the format has a place for it, in the output.
+struct ExportFormat {
+  const char* name;
+  const char* summary;    // one line, for the help
+  const char* extension;  // of the default output, put behind the trace's name
+  bool to_stdout;         // "-" is possible (csv: with a table)
+  bool has_tables;        // ExportOptions::table means something
+  Result<ExportSummary> (*run)(const Store& store,
+                               const ExportOptions& options);
+};
+
+std::span<const ExportFormat> ExportFormats();
+// Null if there is none of that name.
+const ExportFormat* FindExportFormat(std::string_view name);
+
+// One for each file of this folder that writes a format.
+Result<ExportSummary> ExportChrome(const Store& store,
+                                   const ExportOptions& options);
+Result<ExportSummary> ExportCsv(const Store& store,
+                                const ExportOptions& options);
+Result<ExportSummary> ExportSqlite(const Store& store,
+                                   const ExportOptions& options);
+Result<ExportSummary> ExportText(const Store& store,
+                                 const ExportOptions& options);
+
+}  // namespace sonde
+
+#endif  // SONDE_EXPORT_EXPORTER_H_

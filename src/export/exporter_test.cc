@@ -1,0 +1,217 @@
+#include "export/exporter.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/fd.h"
+#include "export/tables.h"
+#include "trace/writer.h"
+
+namespace sonde {
+namespace {
+
+struct ExporterTest : testing::Test {
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/export_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    directory = name;
+    bytes = std::make_shared<std::string>();
+    writer = TraceWriter::CreateInMemory({}, bytes);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory); }
+
+  void Slice(uint32_t track, int64_t begin, int64_t dur, std::string_view name,
+             uint16_t depth = 0) {
+    Event event;
+    event.begin_ns = begin;
+    event.dur_ns = dur;
+    event.name = writer->Intern(name);
+    event.depth = depth;
+    writer->AddEvent(track, event);
+  }
+
+  // The text of an export of what was written; "" if it failed.
+  std::string Export(const std::string& format, const std::string& table = "") {
+    if (writer) {
+      EXPECT_TRUE(writer->Close().ok());
+      writer.reset();
+      auto opened = Store::OfBytes(bytes, "memory");
+      EXPECT_TRUE(opened.ok());
+      store = opened.Take();
+    }
+    ExportOptions options;
+    options.output = directory + "/out";
+    options.table = table;
+    options.force = true;
+    const auto done = FindExportFormat(format)->run(*store, options);
+    EXPECT_TRUE(done.ok()) << done.error().what;
+    if (!done.ok()) return "";
+    summary = done.value();
+    auto text = ReadFile(options.output, 256 << 20);
+    EXPECT_TRUE(text.ok());
+    EXPECT_EQ(text.value().size(), summary.bytes);
+    return text.Take();
+  }
+
+  static size_t Count(const std::string& text, const std::string& what) {
+    size_t count = 0;
+    for (size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + 1))
+      ++count;
+    return count;
+  }
+
+  std::string directory;
+  std::shared_ptr<std::string> bytes;
+  std::unique_ptr<TraceWriter> writer;
+  std::shared_ptr<const Store> store;
+  ExportSummary summary;
+};
+
+TEST_F(ExporterTest, AnEmptyTraceIsAWholeDocument) {
+  const std::string text = Export("chrome");
+  EXPECT_TRUE(
+      text.starts_with("{\"displayTimeUnit\":\"ns\",\"traceEvents\":["));
+  EXPECT_TRUE(text.ends_with("}}\n")) << text;
+  EXPECT_EQ(
+      Export("csv", "slice"),
+      "id,ts,dur,track_id,name,name_id,category,depth,arg_set_id,stack_id,"
+      "flow_in,flow_out,unfinished\n");
+}
+
+TEST_F(ExporterTest, TimesAreMicrosecondsWithAllNanoseconds) {
+  const uint32_t track = writer->AddTrack({});
+  Slice(track, 1'700'000'000'000'000'001, 999, "a");
+  Slice(track, 1'700'000'000'000'002'002, 1'000'007, "b");
+  const std::string text = Export("chrome");
+  EXPECT_NE(text.find("\"ts\":0.000,\"dur\":0.999"), std::string::npos);
+  EXPECT_NE(text.find("\"ts\":2.001,\"dur\":1000.007"), std::string::npos);
+}
+
+TEST_F(ExporterTest, NothingIsLostHoweverMuchCrosses) {
+  // Each slice crosses the thousand before it.
+  const uint32_t track = writer->AddTrack({});
+  for (int64_t i = 0; i < 3000; ++i)
+    Slice(track, i * 10, 10'005, fmt::format("x{}", i));
+  const std::string text = Export("chrome");
+  EXPECT_EQ(summary.slices, 3000u);
+  EXPECT_EQ(Count(text, "\"ph\":\"X\""), 3000u);
+  std::set<std::string> rows;
+  for (size_t at = text.find("\"thread_name\""); at != std::string::npos;
+       at = text.find("\"thread_name\"", at + 1)) {
+    const size_t tid = text.rfind("\"tid\":", at);
+    EXPECT_TRUE(rows.insert(text.substr(tid, 14)).second);
+  }
+  EXPECT_GT(rows.size(), 1000u);
+}
+
+TEST_F(ExporterTest, NamesLongerThanTheBufferDoNoHarm) {
+  const uint32_t track = writer->AddTrack({});
+  const std::string name(6'000, '\x02');
+  std::vector<Arg> args(200);
+  for (size_t i = 0; i < args.size(); ++i) {
+    args[i].key = writer->Intern(fmt::format("key{}", i));
+    args[i].type = Arg::Type::kString;
+    args[i].string_value = writer->Intern(name);
+  }
+  Event event;
+  event.name = event.category = writer->Intern(name);
+  event.args = writer->AddArgs(args);
+  for (int i = 0; i < 3; ++i) writer->AddEvent(track, event);
+  EXPECT_EQ(Count(Export("chrome"), "\\u0002"), 3 * 202 * name.size());
+}
+
+TEST_F(ExporterTest, CsvCellsAreQuotedAndNeverFormulas) {
+  writer->PutMeta("a", "plain");
+  writer->PutMeta("b", "=1+1");
+  writer->PutMeta("c", "say \"x\", y\nz");
+  writer->PutMeta("d", "");
+  writer->PutMeta("e", "-5");
+  writer->PutMeta("f", "esc\x1b \xff");
+  EXPECT_EQ(Export("csv", "run"),
+            "key,value\na,plain\nb,\"'=1+1\"\nc,\"say \"\"x\"\", y\nz\"\n"
+            "d,\"\"\ne,\"'-5\"\nf,esc\\x1b \\xff\n");
+}
+
+TEST_F(ExporterTest, NumbersStayNumbersInCsv) {
+  const uint32_t track = writer->AddTrack({});
+  std::vector<Arg> args(1);
+  args[0].key = writer->Intern("k");
+  args[0].int_value = -7;
+  Event event;
+  event.begin_ns = -5;
+  event.args = writer->AddArgs(args);
+  writer->AddEvent(track, event);
+  EXPECT_EQ(Export("csv", "arg"), "set_id,key,value\n1,k,-7\n");
+  const std::string slices = Export("csv", "slice");
+  EXPECT_EQ(slices.substr(slices.find('\n') + 1), "0,-5,0,1,,,,0,1,,,,0\n");
+}
+
+TEST_F(ExporterTest, ACancelledExportKeepsNothing) {
+  const uint32_t track = writer->AddTrack({});
+  for (int64_t i = 0; i < 40'000; ++i) Slice(track, i * 10, 5, "x");
+  ASSERT_TRUE(writer->Close().ok());
+  const auto opened = Store::OfBytes(bytes, "memory");
+  ASSERT_TRUE(opened.ok());
+  const std::atomic<bool> cancelled{true};
+  for (const ExportFormat& format : ExportFormats()) {
+    ExportOptions options;
+    options.output = directory + "/out";
+    options.cancelled = &cancelled;
+    EXPECT_FALSE(format.run(*opened.value(), options).ok()) << format.name;
+    EXPECT_TRUE(std::filesystem::is_empty(directory)) << format.name;
+  }
+}
+
+TEST_F(ExporterTest, EveryTableGivesFullRows) {
+  struct Counting : RowSink {
+    void Null() override { ++cells; }
+    void Int(int64_t) override { ++cells; }
+    void Real(double) override { ++cells; }
+    void Text(std::string_view) override { ++cells; }
+    bool EndRow() override {
+      EXPECT_EQ(cells, width);
+      cells = 0;
+      ++rows;
+      return true;
+    }
+    size_t cells = 0, width = 0, rows = 0;
+  };
+  Process process;
+  process.number = 1;
+  writer->PutProcess(process);
+  Thread thread;
+  thread.number = 1;
+  writer->PutThread(thread);
+  const uint32_t track = writer->AddTrack({});
+  Slice(track, 0, 1, "a");
+  Event instant;
+  instant.kind = Event::Kind::kInstant;
+  writer->AddEvent(track, instant);
+  writer->AddStack({0, writer->AddFrame({})});
+  std::vector<Arg> args(1);
+  writer->AddArgs(args);
+  Series series;
+  series.group = 1;
+  const uint32_t id = writer->AddSeries(series);
+  writer->BeginTick(1, 10);
+  writer->Set(id, 1);
+  writer->EndTick();
+  writer->PutMeta("key", "value");
+  writer->AddClock({1, 2, 3});
+  writer->AddLoss({"max-size", "x", 1, 1, 2});
+  Export("chrome");
+  for (const ExportTable& table : ExportTables()) {
+    Counting sink;
+    sink.width = table.columns.size();
+    table.rows(*store, sink);
+    EXPECT_EQ(sink.rows, 1u) << table.name;
+  }
+}
+
+}  // namespace
+}  // namespace sonde

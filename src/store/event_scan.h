@@ -1,0 +1,58 @@
+#ifndef SONDE_STORE_EVENT_SCAN_H_
+#define SONDE_STORE_EVENT_SCAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sonde {
+
+// Which events a scan is about.
+struct EventFilter {
+  std::optional<uint32_t> track;
+  TimeRange begin;                         // of their begins
+  std::optional<std::vector<bool>> names;  // by string id
+  std::optional<uint64_t> chunk;           // only this one, by place
+  std::optional<Event::Kind> kind;
+};
+
+// Walks the chunks of a store that can hold wanted events. Decodes only the
+// columns it is asked for and those the filter needs, and of chunks without a
+// wanted name only the names.
+class EventScan {
+ public:
+  // `mask` of EventColumnMask.
+  EventScan(const Store& store, EventFilter filter, uint32_t mask)
+      : store_(store), filter_(std::move(filter)), mask_(mask) {}
+
+  // Goes to the next chunk that has wanted events. False at the end.
+  bool Next();
+
+  size_t chunk_index() const { return at_ - 1; }
+  const EventChunkInfo& info() const {
+    return store_.event_chunks()[at_ - 1].events;
+  }
+  // The columns of this chunk, and which of its events are wanted.
+  const EventColumns& events() const { return events_; }
+  const std::vector<uint32_t>& wanted() const { return wanted_; }
+
+ private:
+  bool Skip(const EventChunkInfo& info) const;
+  bool Take(const FrameRef& chunk);
+  void Choose(uint32_t count, bool has_kinds);
+
+  const Store& store_;
+  const EventFilter filter_;
+  const uint32_t mask_;
+  size_t at_ = 0;
+  std::string payload_;
+  EventColumns events_;
+  std::vector<uint32_t> wanted_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_STORE_EVENT_SCAN_H_

@@ -1,0 +1,229 @@
+#include "store/sql.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+#include "store/sql_table.h"
+
+namespace sonde {
+namespace {
+
+constexpr int kOpsBetweenLooks = 20'000;  // about a millisecond
+
+struct CloseDb {
+  void operator()(sqlite3* db) const { sqlite3_close(db); }
+};
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+
+// The gate: says of every step of a query, while it is compiled, whether it may
+// be. There is nothing to harm in an empty database in memory, but SQLite can
+// reach files, settings and code from SQL.
+int Authorize(void*, int action, const char* first, const char* second,
+              const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_READ: {
+      // No column: a table that is counted, or a name the query itself made.
+      if (!second || *second == '\0') return SQLITE_OK;
+      for (const SqlTable& table : SqlTables())
+        if (std::strcmp(first, table.name) == 0) return SQLITE_OK;
+      for (const char* safe : {"json_each", "json_tree"})
+        if (std::strcmp(first, safe) == 0) return SQLITE_OK;
+      return SQLITE_DENY;
+    }
+    case SQLITE_FUNCTION:
+      for (const char* unsafe : {"load_extension", "fts3_tokenizer", "readfile",
+                                 "writefile", "edit", "sqlite_log"})
+        if (sqlite3_stricmp(second, unsafe) == 0) return SQLITE_DENY;
+      return SQLITE_OK;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+void SetLimits(sqlite3* db) {
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 64 << 20);
+  sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
+  sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 500);
+  sqlite3_limit(db, SQLITE_LIMIT_COMPOUND_SELECT, 100);
+  sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
+  sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+  sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+}
+
+std::string TableNames() {
+  std::string out;
+  for (const SqlTable& table : SqlTables()) {
+    if (!out.empty()) out += ", ";
+    out += table.name;
+  }
+  return out;
+}
+
+// SQLite's message, and what to do about it.
+Error QueryError(sqlite3* db) {
+  const std::string message = sqlite3_errmsg(db);
+  Error error{Error::Kind::kUsage, "query: " + message};
+  if (message.find("no such table") != std::string::npos)
+    error.hint = "there are " + TableNames();
+  else if (message.find("no such column") != std::string::npos)
+    error.hint = "`sonde query TRACE --tables` lists the columns";
+  else if (message.find("not authorized") != std::string::npos ||
+           message.find("prohibited") != std::string::npos)
+    error.hint = "only SELECT over the trace's tables is possible";
+  return error;
+}
+
+SqlValue CellOf(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return static_cast<int64_t>(sqlite3_column_int64(statement, column));
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_TEXT:
+    case SQLITE_BLOB: {
+      const bool text = sqlite3_column_type(statement, column) == SQLITE_TEXT;
+      const auto* data =
+          static_cast<const char*>(sqlite3_column_blob(statement, column));
+      const int size = sqlite3_column_bytes(statement, column);
+      SqlValue value(data ? std::string_view(data, static_cast<size_t>(size))
+                          : std::string_view());
+      if (!text) value.type = SqlValue::Type::kBlob;
+      return value;
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+struct Database::State {
+  std::shared_ptr<const Store> store;
+  SqlDeadline deadline;
+  std::unique_ptr<sqlite3, CloseDb> db;  // closed first
+};
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::~Database() = default;
+
+Result<std::unique_ptr<Database>> Database::Open(
+    std::shared_ptr<const Store> store) {
+  auto state = std::make_unique<State>();
+  state->store = std::move(store);
+  sqlite3* db = nullptr;
+  const int rc = sqlite3_open_v2(
+      ":memory:", &db,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
+      nullptr);
+  state->db.reset(db);
+  if (rc != SQLITE_OK)
+    return Error{Error::Kind::kIo,
+                 std::string("SQLite does not open: ") + sqlite3_errstr(rc)};
+  SetLimits(db);
+  // Room for sorting before it goes to a temporary file.
+  sqlite3_exec(db, "PRAGMA cache_size=-32768", nullptr, nullptr, nullptr);
+  for (const SqlTable& table : SqlTables()) {
+    // A table is declared when it is first named, which is a CREATE TABLE to
+    // the authorizer. So each is named here, before there is one.
+    sqlite3_stmt* first = nullptr;
+    const std::string sql = std::string("SELECT 1 FROM ") + table.name;
+    if (RegisterTable(db, table, *state->store, state->deadline) != SQLITE_OK ||
+        sqlite3_prepare_v2(db, sql.c_str(), -1, &first, nullptr) != SQLITE_OK)
+      return Error{Error::Kind::kIo,
+                   std::string("SQLite: ") + sqlite3_errmsg(db)};
+    sqlite3_finalize(first);
+  }
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_set_authorizer(db, &Authorize, nullptr);
+  sqlite3_progress_handler(
+      db, kOpsBetweenLooks,
+      [](void* deadline) {
+        return static_cast<SqlDeadline*>(deadline)->passed() ? 1 : 0;
+      },
+      &state->deadline);
+  return std::unique_ptr<Database>(new Database(std::move(state)));
+}
+
+Result<QuerySummary> Database::Query(const std::string& sql,
+                                     const QueryLimits& limits, RowSink& sink) {
+  sqlite3* const db = state_->db.get();
+  const int64_t now = NowNs();
+  state_->deadline.at_ns =
+      limits.timeout_ns < INT64_MAX - now ? now + limits.timeout_ns : INT64_MAX;
+  sqlite3_stmt* raw = nullptr;
+  const char* tail = nullptr;
+  const int prepared =
+      sql.size() > (1 << 20)
+          ? SQLITE_TOOBIG
+          : sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()),
+                               &raw, &tail);
+  const Statement statement(raw);
+  if (prepared == SQLITE_TOOBIG)
+    return Error{Error::Kind::kUsage, "query: too long"};
+  if (prepared != SQLITE_OK) return QueryError(db);
+  if (!raw)
+    return Error{Error::Kind::kUsage, "query: there is no SQL in it",
+                 "for example: SELECT * FROM top_ops() LIMIT 10"};
+  const std::string_view rest(
+      tail, static_cast<size_t>(sql.data() + sql.size() - tail));
+  if (rest.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    return Error{Error::Kind::kUsage, "query: more than one statement",
+                 "one SELECT at a time"};
+  if (!sqlite3_stmt_readonly(raw))
+    return Error{Error::Kind::kUsage, "query: it would change something",
+                 "only SELECT over the trace's tables is possible"};
+
+  const int width = sqlite3_column_count(raw);
+  std::vector<std::string> names;
+  for (int i = 0; i < width; ++i) {
+    const char* name = sqlite3_column_name(raw, i);
+    names.emplace_back(name ? name : "");
+  }
+  sink.Columns(names);
+  QuerySummary summary;
+  std::vector<SqlValue> cells;
+  for (;;) {
+    const int rc = sqlite3_step(raw);
+    if (rc == SQLITE_DONE) return summary;
+    if (rc == SQLITE_INTERRUPT ||
+        (rc != SQLITE_ROW && state_->deadline.passed()))
+      return Error{Error::Kind::kIo,
+                   "query: stopped after " + FormatDuration(limits.timeout_ns) +
+                       ", its time limit",
+                   "`--timeout SECONDS` gives it more"};
+    if (rc != SQLITE_ROW) return QueryError(db);
+    if (summary.rows == limits.max_rows) {
+      summary.cut = true;
+      return summary;
+    }
+    cells.clear();
+    for (int i = 0; i < width; ++i) cells.push_back(CellOf(raw, i));
+    sink.Row(cells);
+    ++summary.rows;
+  }
+}
+
+std::vector<TableInfo> Database::Tables() {
+  std::vector<TableInfo> out;
+  for (const SqlTable& table : SqlTables()) {
+    TableInfo info{table.name, table.what, {}};
+    for (const SqlColumn& column : table.columns)
+      info.columns.push_back(
+          {column.name, column.type, (column.use & kUseParameter) != 0});
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+}  // namespace sonde

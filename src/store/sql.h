@@ -1,0 +1,90 @@
+#ifndef SONDE_STORE_SQL_H_
+#define SONDE_STORE_SQL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace sonde {
+
+// One cell of a result. Text is a view that holds until the next row.
+struct SqlValue {
+  enum class Type { kNull, kInt, kReal, kText, kBlob };
+
+  Type type = Type::kNull;
+  int64_t number = 0;
+  double real = 0;
+  std::string_view text;
+
+  SqlValue() = default;
+  SqlValue(int64_t v) : type(Type::kInt), number(v) {}
+  SqlValue(double v) : type(Type::kReal), real(v) {}
+  SqlValue(std::string_view v) : type(Type::kText), text(v) {}
+};
+
+// Takes the rows of a query as they are found.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual void Columns(const std::vector<std::string>& names) = 0;
+  virtual void Row(std::span<const SqlValue> cells) = 0;
+};
+
+struct QueryLimits {
+  int64_t timeout_ns = 30'000'000'000;
+  uint64_t max_rows = 1'000'000;
+};
+
+struct QuerySummary {
+  uint64_t rows = 0;  // given to the sink
+  bool cut = false;   // there were more than max_rows
+};
+
+// What `sonde query --tables` shows.
+struct TableInfo {
+  struct Column {
+    std::string name;
+    std::string type;
+    bool parameter = false;  // of a table function, in this order
+  };
+  std::string name;
+  std::string what;
+  std::vector<Column> columns;
+};
+
+// SQL over the tables of a store, without loading them: SQLite reads them where
+// they are.
+//
+//  - Only SELECT. Nothing can be written, attached, loaded or configured.
+//  - A query ends at its time limit, with an error, and at its row limit, with
+//    QuerySummary::cut.
+//  - A damaged chunk gives no rows; Store::losses() has it afterwards.
+//
+// One thread at a time.
+class Database {
+ public:
+  static Result<std::unique_ptr<Database>> Open(
+      std::shared_ptr<const Store> store);
+  ~Database();
+
+  Result<QuerySummary> Query(const std::string& sql, const QueryLimits& limits,
+                             RowSink& sink);
+
+  static std::vector<TableInfo> Tables();
+
+ private:
+  struct State;
+  explicit Database(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_STORE_SQL_H_

@@ -1,0 +1,201 @@
+// Table functions: answers computed from sums, not from rows.
+
+#include <algorithm>
+#include <map>
+
+#include "store/event_scan.h"
+#include "store/lod.h"
+#include "store/sql_table.h"
+
+namespace sonde {
+namespace {
+
+using Cells = std::vector<SqlValue>;
+
+// A track's number from a parameter; 0 (all) if there is none.
+std::optional<uint32_t> TrackOf(std::optional<int64_t> value,
+                                std::string& error) {
+  if (!value) return 0;
+  if (*value < 0 || *value > UINT32_MAX) {
+    error = "there is no track " + std::to_string(*value);
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(*value);
+}
+
+// Up to the last moment, which the range of a store includes.
+int64_t Behind(int64_t ns) { return ns == INT64_MAX ? ns : ns + 1; }
+
+}  // namespace
+
+// top_ops(t0, t1, track)
+std::unique_ptr<SqlRows> OpenTopOps(const Store& store,
+                                    const SqlRequest& request,
+                                    std::string& error) {
+  constexpr int kFirst = 10;
+  const auto track = TrackOf(request.Equal(kFirst + 2), error);
+  if (!track) return nullptr;
+  TimeRange window;
+  window.begin_ns = request.Equal(kFirst).value_or(window.begin_ns);
+  window.end_ns = request.Equal(kFirst + 1).value_or(window.end_ns);
+  std::vector<OpTotal> ops = store.TopOps(window, *track);
+  double self = 0;
+  for (const OpTotal& op : ops)
+    self += static_cast<double>(std::max<int64_t>(0, op.self_ns));
+  return ListRows(
+      [&store, self, ops = std::move(ops), at = size_t{0}](Cells& row) mutable {
+        if (at >= ops.size()) return false;
+        const OpTotal& op = ops[at++];
+        row = {TextOrNull(store, op.name),
+               Clamped(op.count),
+               Clamped(op.total_ns),
+               op.self_ns,
+               Clamped(op.total_ns / std::max<uint64_t>(1, op.count)),
+               Clamped(op.min_ns),
+               Clamped(op.max_ns),
+               Clamped(op.p50_ns),
+               Clamped(op.p99_ns),
+               self > 0 ? SqlValue(static_cast<double>(op.self_ns) / self)
+                        : SqlValue()};
+        return true;
+      });
+}
+
+// px(track, t0, t1, n)
+std::unique_ptr<SqlRows> OpenPixels(const Store& store,
+                                    const SqlRequest& request,
+                                    std::string& error) {
+  constexpr int kFirst = 6;
+  const auto track = TrackOf(request.Equal(kFirst), error);
+  if (!track) return nullptr;
+  if (*track == 0) {
+    error = "which track? px(TRACK, t0, t1, n)";
+    return nullptr;
+  }
+  TimeRange window;
+  window.begin_ns = request.Equal(kFirst + 1).value_or(store.range().begin_ns);
+  window.end_ns =
+      request.Equal(kFirst + 2).value_or(Behind(store.range().end_ns));
+  const int64_t width = request.Equal(kFirst + 3).value_or(1000);
+  if (width < 1 || width > kMaxPixels) {
+    error = "n is from 1 to " + std::to_string(kMaxPixels);
+    return nullptr;
+  }
+  return ListRows(
+      [&store,
+       pixels = ReadPixels(store, *track, window, static_cast<uint32_t>(width)),
+       at = size_t{0}](Cells& row) mutable {
+        if (at >= pixels.size()) return false;
+        const Pixel& pixel = pixels[at++];
+        row = {int64_t{pixel.x},
+               int64_t{pixel.depth},
+               Clamped(pixel.count),
+               static_cast<int64_t>(std::min(pixel.busy_ns, 9e18)),
+               Clamped(pixel.max_dur_ns),
+               TextOrNull(store, pixel.name)};
+        return true;
+      });
+}
+
+// idle_gaps(min_ns, track)
+std::unique_ptr<SqlRows> OpenIdleGaps(const Store& store,
+                                      const SqlRequest& request,
+                                      std::string& error) {
+  constexpr int kFirst = 3;
+  struct Gap {
+    int64_t begin_ns, dur_ns;
+    uint32_t track;
+  };
+  const int64_t min_ns =
+      std::max<int64_t>(1, request.Equal(kFirst).value_or(1));
+  const auto track = TrackOf(request.Equal(kFirst + 1), error);
+  if (!track) return nullptr;
+  EventFilter filter;
+  filter.kind = Event::Kind::kSlice;
+  if (*track != 0) filter.track = *track;
+  EventScan scan(store, filter, kMaskTime | kMaskDepth);
+  std::map<uint32_t, int64_t> busy_until;
+  std::vector<Gap> gaps;
+  while (scan.Next()) {
+    if (request.deadline && request.deadline->passed()) {
+      error = "out of time";
+      return nullptr;
+    }
+    const EventColumns& events = scan.events();
+    auto [until, fresh] = busy_until.try_emplace(scan.info().track, INT64_MAX);
+    for (uint32_t i : scan.wanted()) {
+      if (events.depth[i] != 0) continue;
+      const int64_t begin = events.end_ns[i] - events.dur_ns[i];
+      if (until->second < begin) {
+        const uint64_t gap =
+            static_cast<uint64_t>(begin) - static_cast<uint64_t>(until->second);
+        if (gap >= static_cast<uint64_t>(min_ns))
+          gaps.push_back({until->second, Clamped(gap), scan.info().track});
+      }
+      until->second = until->second == INT64_MAX
+                          ? events.end_ns[i]
+                          : std::max(until->second, events.end_ns[i]);
+    }
+  }
+  return ListRows([gaps = std::move(gaps), at = size_t{0}](Cells& row) mutable {
+    if (at >= gaps.size()) return false;
+    const Gap& gap = gaps[at++];
+    row = {gap.begin_ns, gap.dur_ns, int64_t{gap.track}};
+    return true;
+  });
+}
+
+// series_stats(series)
+std::unique_ptr<SqlRows> OpenSeriesStats(const Store& store,
+                                         const SqlRequest& request,
+                                         std::string& error) {
+  constexpr int kFirst = 7;
+  struct Sum {
+    uint64_t count = 0;
+    double min = 0, max = 0, first = 0, last = 0;
+    double integral = 0, seconds = 0;
+  };
+  const auto wanted = request.Equal(kFirst);
+  std::map<uint32_t, Sum> sums;
+  std::vector<SeriesAggregate> rows;
+  for (const FrameRef& chunk : store.counter_chunks()) {
+    if (request.deadline && request.deadline->passed()) {
+      error = "out of time";
+      return nullptr;
+    }
+    if (!store.ReadSeriesAggregates(chunk, rows)) continue;
+    for (const SeriesAggregate& row : rows) {
+      if (wanted && row.series != *wanted) continue;
+      const auto [at, fresh] = sums.try_emplace(row.series);
+      Sum& sum = at->second;
+      if (fresh) sum = {0, row.min, row.max, row.first, row.first, 0, 0};
+      sum.count += row.count;
+      sum.min = std::min(sum.min, row.min);
+      sum.max = std::max(sum.max, row.max);
+      sum.last = row.last;
+      sum.integral += row.integral;
+      sum.seconds += (static_cast<double>(row.last_ns) -
+                      static_cast<double>(row.first_ns)) /
+                     1e9;
+    }
+  }
+  return ListRows([sums = std::move(sums), id = uint32_t{0},
+                   started = false](Cells& row) mutable {
+    const auto at = started ? sums.upper_bound(id) : sums.begin();
+    started = true;
+    if (at == sums.end()) return false;
+    id = at->first;
+    const Sum& sum = at->second;
+    // A series of one moment has that value all the time.
+    row = {int64_t{id},
+           Clamped(sum.count),
+           sum.min,
+           sum.max,
+           sum.seconds > 0 ? sum.integral / sum.seconds : sum.last,
+           sum.first,
+           sum.last};
+    return true;
+  });
+}
+
+}  // namespace sonde

@@ -1,0 +1,208 @@
+// How fast a trace becomes Chrome JSON, and what memory that takes.
+// bars: export_chrome_msps export_chrome_mb
+//
+// The trace is that of a training job: 8 processes with 4 rows each, steps of
+// nested slices with jitter, 30 names. `sonde export` runs as a user runs it, a
+// process of its own that writes a file; a run that only opens the trace stands
+// beside it. The speed is per second of CPU time, the kernel's part of writing
+// the file included: one thread works, and the wall time of a shared machine
+// tells about its other users. It is printed too.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "trace/writer.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kSlicesPerStep = 50;
+
+struct Cost {
+  double wall_s = 0;
+  double cpu_s = 0;
+  double rss_mb = 0;
+};
+
+uint64_t MakeTrace(const std::string& path, int64_t slices) {
+  TraceWriter::Options options;
+  options.replace = true;
+  options.journal = false;
+  auto made = TraceWriter::Create(path, {}, options);
+  if (!made.ok()) return 0;
+  const auto writer = made.Take();
+  std::vector<uint32_t> names;
+  for (int i = 0; i < 30; ++i)
+    names.push_back(writer->Intern(fmt::format("aten::operator_{}", i)));
+  const uint32_t category = writer->Intern("cpu_op");
+  std::vector<uint32_t> tracks;
+  for (uint32_t rank = 1; rank <= 8; ++rank) {
+    Process process;
+    process.number = rank;
+    process.pid = static_cast<int32_t>(4000 + rank);
+    process.name = writer->Intern("python");
+    writer->PutProcess(process);
+    for (uint32_t row = 0; row < 4; ++row) {
+      Track track;
+      track.kind = Track::Kind::kCustom;
+      track.process = rank;
+      track.name = writer->Intern(fmt::format("stream {}", row));
+      tracks.push_back(writer->AddTrack(track));
+    }
+  }
+  uint64_t random = 1, count = 0;
+  const int64_t steps =
+      slices / (kSlicesPerStep * static_cast<int64_t>(tracks.size()));
+  for (int64_t step = 0; step < steps; ++step) {
+    for (const uint32_t track : tracks) {
+      const int64_t begin = 1'000'000'000 + step * 500'000;
+      int64_t now = begin + 100;
+      Event event;
+      event.category = category;
+      for (int i = 0; i + 1 < kSlicesPerStep; ++i) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        event.begin_ns = now;
+        event.dur_ns = 2000 + static_cast<int64_t>(random >> 52);
+        event.depth = 1;
+        event.name = names[static_cast<size_t>(i) % names.size()];
+        writer->AddEvent(track, event);
+        now += event.dur_ns + 500;
+        ++count;
+      }
+      event.begin_ns = begin;
+      event.dur_ns = now - begin;
+      event.depth = 0;
+      event.name = names[0];
+      writer->AddEvent(track, event);
+      ++count;
+    }
+  }
+  return writer->Close().ok() ? count : 0;
+}
+
+Cost Run(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words)
+    argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const int64_t begin = NowNs();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, STDERR_FILENO);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  rusage usage = {};
+  if (child < 0 || ::wait4(child, &status, 0, &usage) != child || status != 0) {
+    std::fprintf(stderr, "export_bench: %s failed\n", words[0].c_str());
+    std::exit(1);
+  }
+  Cost cost;
+  cost.wall_s = static_cast<double>(NowNs() - begin) / 1e9;
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  cost.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  cost.rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+  return cost;
+}
+
+// The memory of this process would count as that of the programs it starts, so
+// the trace is made in another.
+uint64_t MakeInChild(const std::string& path, int64_t slices) {
+  int ends[2];
+  if (::pipe(ends) != 0) return 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const uint64_t count = MakeTrace(path, slices);
+    ::_exit(::write(ends[1], &count, sizeof(count)) == sizeof(count) ? 0 : 1);
+  }
+  uint64_t count = 0;
+  ::close(ends[1]);
+  if (::read(ends[0], &count, sizeof(count)) != sizeof(count)) count = 0;
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return count;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+int Main(int argc, char** argv) {
+  int64_t slices = 10'000'000;
+  std::set<std::string> wanted;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--quick")
+      slices = 200'000;
+    else
+      wanted.insert(argv[i]);
+  }
+  const auto wants = [&](const char* bar) {
+    return wanted.empty() || wanted.contains(bar);
+  };
+  const char* build = std::getenv("SONDE_BUILD");
+  const std::string sonde =
+      build ? std::string(build) + "/src/sonde"
+            : (std::filesystem::canonical("/proc/self/exe").parent_path() /
+               "../../src/sonde")
+                  .string();
+  const char* base = std::getenv("SONDE_BENCH_DIR");
+  std::string directory =
+      std::string(base ? base
+                       : std::filesystem::temp_directory_path().c_str()) +
+      "/export_bench_XXXXXX";
+  if (!::mkdtemp(directory.data())) return 1;
+  const std::string trace = directory + "/t.sonde", out = directory + "/t.json";
+  const uint64_t count = MakeInChild(trace, slices);
+
+  std::vector<double> wall, cpu, open_mb, export_mb;
+  for (int round = 0; round < 3; ++round) {
+    const Cost open = Run({sonde, "export", trace, "--to", "csv", "--table",
+                           "run", "-o", "/dev/null"});
+    const Cost whole =
+        Run({sonde, "export", trace, "--to", "chrome", "-o", out, "--force"});
+    wall.push_back(static_cast<double>(count) / 1e6 / whole.wall_s);
+    cpu.push_back(static_cast<double>(count) / 1e6 / whole.cpu_s);
+    open_mb.push_back(open.rss_mb);
+    export_mb.push_back(whole.rss_mb);
+  }
+  const double bytes = static_cast<double>(std::filesystem::file_size(out)) /
+                       static_cast<double>(count);
+  std::filesystem::remove_all(directory);
+  if (count == 0) return 1;
+  if (wants("export_chrome_msps"))
+    fmt::print(
+        "{{\"bar\":\"export_chrome_msps\",\"value\":{:.3g},\"unit\":\"M "
+        "slices/s\",\"limit\":4,\"ok\":{},\"peers\":{{}},\"wall_msps\":{:.3g},"
+        "\"bytes_per_slice\":{:.0f}}}\n",
+        Median(cpu), Median(cpu) >= 4, Median(wall), bytes);
+  const double above = Median(export_mb) - Median(open_mb);
+  if (wants("export_chrome_mb"))
+    fmt::print(
+        "{{\"bar\":\"export_chrome_mb\",\"value\":{:.3g},\"unit\":\"MB\","
+        "\"limit\":64,\"ok\":{},\"peers\":{{}},\"open_mb\":{:.3g}}}\n",
+        above, above <= 64, Median(open_mb));
+  return 0;
+}
+
+}  // namespace
+}  // namespace sonde
+
+int main(int argc, char** argv) { return sonde::Main(argc, argv); }

@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+"""`sonde ctl` speaks to a running recording."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+
+from common import Runner, equal, reap, true, wait_for
+
+run = Runner()
+
+
+class Session:
+    """A recording of a command that ends when its stdin does."""
+
+    def __init__(self, *options, command=("cat",)):
+        self.trace = run.path("t.sonde")
+        self.process = subprocess.Popen(
+            [run.sonde, "run", "--quiet", "-o", self.trace, *options, "--", *command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.name = str(self.process.pid)
+        wait_for("the session to answer",
+                 lambda: self.ctl("status").returncode == 0)
+
+    def ctl(self, *words):
+        return run.ctl(*words, "--session", self.name)
+
+    def ok(self, *words):
+        done = self.ctl(*words)
+        equal(f"ctl {words}", (done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def end(self):
+        self.process.stdin.close()
+        return reap(self.process)
+
+
+def status_says_what_is_recorded():
+    s = Session()
+    found = json.loads(s.ok("status", "--json"))
+    equal("state", found["state"], "recording")
+    equal("command", found["command"], "cat")
+    equal("trace", found["trace"], s.trace)
+    equal("pid", found["pid"], s.process.pid)
+    true("it grows", found["elapsed_ns"] > 0)
+    true("words for people", "recording for" in s.ok("status"))
+    equal("status", s.end(), 0)
+
+
+def pause_and_resume_leave_a_slice_and_a_gap():
+    s = Session("--rate", "100")
+    time.sleep(0.3)
+    s.ok("pause")
+    equal("state", json.loads(s.ok("status", "--json"))["state"], "paused")
+    true("twice is an error", s.ctl("pause").returncode == 1)
+    time.sleep(0.5)
+    s.ok("resume")
+    true("twice is an error", s.ctl("resume").returncode == 1)
+    time.sleep(0.2)
+    equal("status", s.end(), 0)
+    found = run.check(s.trace)
+    slices = [e for e in found["session"] if e["name"] == "paused"]
+    equal("slices", len(slices), 1)
+    equal("category", slices[0]["category"], "session")
+    true(f"length {slices[0]['dur_ns']}", 0.5e9 <= slices[0]["dur_ns"] < 1.5e9)
+    equal("losses", found["losses"], [])
+
+
+def paused_to_the_end_is_in_the_trace():
+    s = Session()
+    s.ok("pause")
+    time.sleep(0.2)
+    s.end()
+    equal("session", [e["name"] for e in run.check(s.trace)["session"]], ["paused"])
+
+
+def marks_are_in_the_trace():
+    s = Session()
+    texts = ["epoch 1", "", "two\nlines", "\u00e9\u4e16", "x" * 60000]
+    for text in texts:
+        s.ok("mark", text)
+    true("too long is refused", s.ctl("mark", "x" * 70000).returncode != 0)
+    s.end()
+    marks = [e for e in run.check(s.trace)["session"] if e["name"] == "mark"]
+    equal("instants", all(m["instant"] for m in marks), True)
+    texts[2] = "two lines"
+    equal("texts", [m.get("text", "") for m in marks], texts)
+
+
+def stop_ends_the_recording_and_not_the_command():
+    s = Session()
+    time.sleep(0.2)
+    true("names the trace", s.trace in s.ok("stop"))
+    found = run.check(s.trace)  # at once, while the command runs
+    true("finished", found["finished"])
+    true("no exit yet", "exit" not in found["meta"])
+    equal("still running", found["meta"]["still_running"], "1")
+    size = os.path.getsize(s.trace)
+    time.sleep(0.3)
+    true("the command lives", s.process.poll() is None)
+    true("nobody answers", s.ctl("status").returncode == 1)
+    s.process.stdin.write(b"still here")
+    equal("status", s.end(), 0)
+    equal("output", s.process.stdout.read(), b"still here")
+    equal("size", os.path.getsize(s.trace), size)
+
+
+def stop_keeps_the_exit_status():
+    s = Session(command=("sh", "-c", "cat; exit 9"))
+    s.ok("stop")
+    equal("status", s.end(), 9)
+
+
+def two_sessions_need_a_name():
+    a, b = Session(), Session()
+    done = run.ctl("status")
+    equal("status", done.returncode, 2)
+    true(f"lists both: {done.stderr}", a.name in done.stderr and b.name in done.stderr)
+    a.ok("mark", "for a")
+    b.ok("mark", "for b")
+    a.end(), b.end()
+    for s, text in ((a, "for a"), (b, "for b")):
+        equal("marks", [e.get("text") for e in run.check(s.trace)["session"]], [text])
+
+
+def only_session_needs_no_name():
+    s = Session()
+    done = run.ctl("mark", "hello")
+    equal("status", (done.returncode, done.stderr), (0, ""))
+    s.end()
+    equal("marks", len(run.check(s.trace)["session"]), 1)
+
+
+def inside_the_command_its_own_session_is_meant():
+    other = Session()
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", run.sonde,
+                           "ctl", "mark", "inner"], capture_output=True, text=True,
+                          timeout=20)
+    equal("status", (done.returncode, done.stderr), (0, ""))
+    other.end()
+    equal("marks", [e["text"] for e in run.check(trace)["session"]], ["inner"])
+    equal("other", run.check(other.trace)["session"], [])
+
+
+def session_by_its_directory():
+    s = Session(command=("sh", "-c", "echo $SONDE_SESSION; cat"))
+    where = s.process.stdout.readline().decode().strip()
+    equal("mode", os.stat(where).st_mode & 0o777, 0o700)
+    equal("status", run.ctl("status", "--session", where).returncode, 0)
+    s.end()
+    true("gone with it", not os.path.exists(where))
+    equal("status", run.ctl("status", "--session", where).returncode, 1)
+
+
+def nothing_recorded_is_said():
+    done = run.ctl("status")
+    equal("status", done.returncode, 1)
+    true("names the cure", "sonde run" in done.stderr)
+
+
+def wrong_words_are_refused():
+    for words in (("fly",), (), ("pause", "x"), ("mark",), ("mark", "a", "b")):
+        equal(f"ctl {words}", run.ctl(*words).returncode, 2)
+
+
+def hostile_peers_do_not_hold_the_loop():
+    s = Session(command=("sh", "-c", "echo $SONDE_SESSION; cat"))
+    where = s.process.stdout.readline().decode().strip()
+    peers = []
+    for i in range(40):
+        peer = socket.socket(socket.AF_UNIX)
+        peer.connect(where + "/ctl")
+        peers.append(peer)
+        try:
+            peer.send([b"status", b"\0\xff" * 2000, b"", b"status\n"][i % 4])
+        except BrokenPipeError:
+            pass
+    big = socket.socket(socket.AF_UNIX)
+    big.connect(where + "/ctl")
+    big.settimeout(5)
+    try:
+        big.sendall(b"mark " + b"x" * 200000)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    equal("state", json.loads(s.ok("status", "--json"))["state"], "recording")
+    for peer in peers:
+        peer.close()
+    s.ok("mark", "after")
+    equal("status", s.end(), 0)
+    equal("marks", [e["text"] for e in run.check(s.trace)["session"]], ["after"])
+
+
+for test in (nothing_recorded_is_said, wrong_words_are_refused,
+             status_says_what_is_recorded, pause_and_resume_leave_a_slice_and_a_gap,
+             paused_to_the_end_is_in_the_trace, marks_are_in_the_trace,
+             stop_ends_the_recording_and_not_the_command, stop_keeps_the_exit_status,
+             only_session_needs_no_name, two_sessions_need_a_name,
+             inside_the_command_its_own_session_is_meant, session_by_its_directory,
+             hostile_peers_do_not_hold_the_loop):
+    run.case(test.__name__, test)
+run.done()

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""SIGKILL of sonde at random moments: the command goes on and ends as if nothing
+had happened, and the trace opens with all but its last moments."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+from common import Runner, equal, true, wait_for
+
+MOMENTS = 50
+run = Runner()
+seed = int(os.environ.get("SEED", time.time_ns() % 1000000))
+print(f"SEED={seed}")
+random.seed(seed)
+
+# Says that it began, works for a while, and leaves a witness of its good end.
+TARGET = "echo $$; i=0; while [ $i -lt 14 ]; do sleep 0.05; i=$((i+1)); done; echo end; : > \"$1\""
+
+
+def kill_after(delay_s, rate):
+    trace, witness = run.path("t.sonde"), run.path("witness")
+    process = subprocess.Popen(
+        [run.sonde, "run", "--quiet", "--rate", rate, "-o", trace, "--",
+         "sh", "-c", TARGET, "sh", witness], stdout=subprocess.PIPE)
+    first = b""
+    if delay_s >= 0:
+        first = process.stdout.readline()  # the command has begun
+        time.sleep(delay_s)
+    else:
+        time.sleep(-delay_s)  # it may not have been forked yet
+    killed_ns = time.monotonic_ns()
+    process.send_signal(signal.SIGKILL)
+    equal("status", process.wait(), -signal.SIGKILL)
+    rest = process.stdout.read()  # until the command has ended
+    if delay_s < 0 and not rest:
+        return  # killed before the fork: there is no command to wait for
+    true(f"the command ended well: {first + rest!r}", rest.endswith(b"end\n"))
+    wait_for("the witness", lambda: os.path.exists(witness), 2)
+    if delay_s < 0:
+        return
+    found = run.check(trace)
+    equal("damage in the file",
+          [d for d in found["damages"] if not d["journal"]], [])
+    equal("command", "sh" in found["meta"]["command"], True)
+    true("the command is in it",
+         any(p["number"] == 1 for p in found["processes"]))
+    lost_ms = (killed_ns - found["last_ns"]) / 1e6
+    allowed_ms = 300 if float(rate) > 5 else 300 + 1000 / float(rate)
+    # Before the first tick is flushed there is nothing to lose.
+    true(f"lost {lost_ms:.0f} ms", found["last_ns"] < 0 and delay_s < 0.3
+         or lost_ms <= allowed_ms)
+
+
+def while_the_trace_is_finished():
+    trace = run.path("t.sonde")
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "--rate", "1000", "-o",
+                                trace, "--", "sleep", "0.5"])
+    time.sleep(0.5 + random.uniform(0.003, 0.03))
+    process.kill()
+    process.wait()
+    found = run.check(trace)
+    true("ticks", found["ticks"] > 50)
+
+
+def dead_session_is_swept():
+    def leftovers():
+        return {name for name in os.listdir("/dev/shm")
+                if name.startswith(f"sonde-{os.getuid()}-")}
+    subprocess.run([run.sonde, "run", "--quiet", "-o", run.path("t.sonde"), "--",
+                    "true"], check=True)
+    before = leftovers()
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "-o",
+                                run.path("t.sonde"), "--", "sleep", "0.5"])
+    left = wait_for("a session", lambda: leftovers() - before)
+    process.kill()
+    process.wait()
+    time.sleep(0.6)
+    true("it is there", left <= leftovers())
+    subprocess.run([run.sonde, "run", "--quiet", "-o", run.path("t.sonde"), "--",
+                    "true"], check=True)
+    equal("left behind", left & leftovers(), set())
+
+
+for moment in range(MOMENTS):
+    delay = random.uniform(0, 0.6)
+    rate = random.choice(["10", "10", "100", "1000", "2"])
+    run.case(f"kill_{moment}_after_{delay * 1000:.0f}_ms_at_{rate}_hz",
+             kill_after, delay, rate)
+for moment in range(10):
+    delay = random.uniform(0, 0.02)
+    run.case(f"kill_{moment}_at_the_start_after_{delay * 1e6:.0f}_us",
+             kill_after, -delay, "10")
+for moment in range(10):
+    run.case(f"kill_{moment}_while_the_trace_is_finished",
+             while_the_trace_is_finished)
+run.case("dead_session_is_swept", dead_session_is_swept)
+run.done()

@@ -1,0 +1,99 @@
+// Any bytes, given to the readers of /proc and of perf's records. The first
+// byte chooses the reader.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "collect/perf_ring.h"
+#include "collect/proc/cgroup_files.h"
+#include "collect/proc/machine_files.h"
+#include "collect/proc/process_files.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace sonde;
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data + 1),
+                              size - 1);
+  switch (data[0] % 16) {
+    case 0:
+      if (const auto stat = ParseProcessStat(text))
+        CHECK(stat->comm.data() >= text.data() &&
+              stat->comm.size() < text.size());
+      break;
+    case 1: {
+      // Whatever the name, the fields behind it are the same.
+      const std::string line =
+          "7 (" + std::string(text) +
+          ") S 1 7 7 0 -1 0 5 0 6 0 8 9 0 0 20 0 3 0 11 0 12 0 0 0 13";
+      const auto stat = ParseProcessStat(line);
+      CHECK(stat && stat->comm == text && stat->ppid == 1 &&
+            stat->start_ticks == 11 && stat->resident_pages == 12);
+      break;
+    }
+    case 2:
+      ParseProcessIo(text);
+      break;
+    case 3:
+      ParseSwitches(text);
+      break;
+    case 4:
+      ParseSchedStat(text);
+      ParseLoad1(text);
+      break;
+    case 5:
+      ParsePssBytes(text);
+      break;
+    case 6:
+      ParseChildren(text);
+      ParseCpuList(text);
+      break;
+    case 7: {
+      const auto argv = ParseCmdline(text);
+      ShortCommand(argv);
+      WholeCommand(argv);
+      break;
+    }
+    case 8: {
+      MachineStat stat;
+      ParseMachineStat(text, stat);
+      break;
+    }
+    case 9:
+      ParseMemInfo(text);
+      break;
+    case 10: {
+      std::vector<DiskStat> disks;
+      ParseDiskStats(text.substr(0, 64 << 10), disks);
+      break;
+    }
+    case 11: {
+      std::vector<NetStat> nets;
+      ParseNetDev(text, nets);
+      break;
+    }
+    case 12:
+      ParsePressure(text);
+      break;
+    case 13: {
+      const size_t half = text.size() / 2;
+      FindCgroupLimits(text.substr(0, half), text.substr(half),
+                       [&](const std::string&) -> std::optional<std::string> {
+                         return std::string(text.substr(0, 64));
+                       });
+      break;
+    }
+    default: {
+      TaskRecord record;
+      PerfLoss loss;
+      ParsePerfRecord(text, &record, &loss);
+      CHECK(record.comm[sizeof(record.comm) - 1] == '\0');
+      break;
+    }
+  }
+  return 0;
+}
