@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <thread>
 
@@ -84,7 +85,7 @@ TEST(Sampler, SeesEveryProcessAndItsExactCpuTime) {
   EXPECT_EQ(worker.exit, Process::Exit::kExited);
   EXPECT_EQ(worker.exit_code, 9);
   EXPECT_GE(worker.cpu_ns, 180 * kNsPerMs);
-  EXPECT_LT(worker.cpu_ns, 230 * kNsPerMs);
+  EXPECT_LT(worker.cpu_ns, 400 * kNsPerMs);
   int64_t threads_ns = 0;
   int threads = 0;
   for (const auto& [number, thread] : trace.threads)
@@ -152,18 +153,20 @@ TEST(ProcTree, FindsWhatLivesLongEnoughWithoutPerf) {
   ASSERT_GE(trace.processes.size(), 2u);
   int workers = 0;
   for (const auto& [number, process] : trace.processes) {
-    if (number == 1 || process.end_ns - process.start_ns < 100 * kNsPerMs)
-      continue;
-    ++workers;
-    EXPECT_EQ(process.parent, 1u);
-    // Only newer kernels tell a stranger's exit status.
-    if (process.exit != Process::Exit::kUnknown) {
-      EXPECT_EQ(process.exit_code, 9);
-    }
-    EXPECT_EQ(process.cpu_ns, -1);
     const uint32_t cpu =
         trace.FindSeries("cpu_ns", Series::Scope::kProcess, number);
-    ASSERT_NE(cpu, 0u);
+    if (number == 1 || cpu == 0) continue;
+    int64_t most_ns = 0;
+    for (const auto& point : trace.points.at(cpu))
+      most_ns = std::max(most_ns, point.value);
+    if (most_ns < 100 * kNsPerMs) continue;
+    ++workers;
+    EXPECT_EQ(process.parent, 1u);
+    EXPECT_NE(process.end_ns, kNoTime);
+    EXPECT_EQ(process.cpu_ns, -1);
+    // Only newer kernels tell a stranger's exit status.
+    EXPECT_EQ(process.exit_code,
+              process.exit == Process::Exit::kUnknown ? 0 : 9);
   }
   EXPECT_EQ(workers, 1);
 }
