@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/time.h"
@@ -128,7 +129,8 @@ void PerfTree::WatchRings(bool on) {
   if (on == watching_ || !epoll_.valid()) return;
   for (const PerfRing& ring : rings_) {
     epoll_event event = {};
-    event.events = EPOLLIN;
+    // Edge-triggered: a ring whose tasks have all ended hangs up for ever.
+    event.events = EPOLLIN | EPOLLET;
     ::epoll_ctl(epoll_.get(), on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, ring.fd(),
                 &event);
   }
@@ -136,6 +138,11 @@ void PerfTree::WatchRings(bool on) {
 }
 
 void PerfTree::Poll(int64_t now_ns) {
+  // Whoever woke us is taken note of; all rings are drained anyway.
+  std::array<epoll_event, 64> woken;
+  while (::epoll_wait(epoll_.get(), woken.data(), woken.size(), 0) ==
+         static_cast<int>(woken.size())) {
+  }
   Drain(now_ns, NowNs() - kHoldBackNs);
   if (now_ns >= next_scan_ns_ && model_.detached_execs() > 0) {
     next_scan_ns_ = now_ns + kScanEveryNs;
