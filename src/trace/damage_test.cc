@@ -243,6 +243,23 @@ TEST_F(DamageTest, AnotherTraceBehindThisOneIsNotMixedIn) {
   }
 }
 
+TEST_F(DamageTest, AFrameInTheContentOfACutOneIsNotBelieved) {
+  const std::string inner = EncodeFrame(FrameKind::kMeta, 77, "x", false);
+  const std::string outer =
+      EncodeFrame(FrameKind::kStrings, 1, std::string(50, 's') + inner, false);
+  const std::string file = whole.substr(0, kFileHeaderSize) + outer;
+  const Seen left = Look(file.substr(0, file.size()) + "torn");
+  ASSERT_EQ(left.payloads.size(), 1u);
+  std::string flipped = file;
+  flipped[kFileHeaderSize + kFrameHeaderSize] ^= 1;
+  EXPECT_TRUE(Look(flipped).payloads.empty());
+  const std::string longer =
+      EncodeFrame(FrameKind::kStrings, 1, inner + std::string(50, 's'), false);
+  EXPECT_TRUE(Look(whole.substr(0, kFileHeaderSize) +
+                   longer.substr(0, longer.size() - 1))
+                  .payloads.empty());
+}
+
 TEST_F(DamageTest, HeadersMadeUpToBeReadAgainAreNotObeyed) {
   // Good headers, each of a frame of a megabyte (or of more than there is) that
   // is none: without a limit this reads hundreds of gigabytes.

@@ -58,17 +58,19 @@ std::optional<FrameHeader> HeaderAt(const Source& source, int64_t at) {
   return FrameHeader::Decode(head);
 }
 
-// The frame behind the damaged one at `at`. `size` is set if the damaged one's
-// header is good and its content not.
-int64_t FrameBehind(const Source& source, int64_t at, int64_t size) {
+// The frame behind the damaged one at `at`.
+int64_t FrameBehind(const Source& source, int64_t at) {
   int64_t next = FindFrame(source, at + 1);
-  const int64_t end = at + size;
-  // The length holds if a frame or the end follows. What looks like a frame
-  // before that is content, unless bytes were cut out: then it bears the next
-  // number.
-  if (size == 0 || (end < source.size() && !HeaderAt(source, end))) return next;
-  const uint32_t number = HeaderAt(source, at)->sequence + 1;
-  while (next < end && HeaderAt(source, next)->sequence != number)
+  const auto header = HeaderAt(source, at);
+  if (!header) return next;
+  // A length holds if a frame or the end follows, or if the file was cut off.
+  // What looks like a frame before that is content, unless bytes were cut out:
+  // then it bears the next number.
+  const int64_t end =
+      at + static_cast<int64_t>(kFrameHeaderSize) + header->length;
+  if (end < source.size() && !HeaderAt(source, end)) return next;
+  while (next < std::min(end, source.size()) &&
+         HeaderAt(source, next)->sequence != header->sequence + 1)
     next = FindFrame(source, next + 1);
   return next;
 }
@@ -196,7 +198,7 @@ void TraceReader::Scan(const Source& source, bool journal) {
     reread += size;
     const int64_t next =
         reread < 4 * source.size()
-            ? FrameBehind(source, at, size)
+            ? FrameBehind(source, at)
             : FindFrame(source, at + std::max<int64_t>(size, 1));
     const int64_t other = FindOtherTrace(source, at, next, header_.session);
     if (other > at) {

@@ -2,7 +2,7 @@
 //
 // The first byte chooses: bytes as they are, or a list of payloads from which
 // valid frames are made, because no mutation survives a checksum. Property: a
-// prefix of a file gives a prefix of its frames.
+// prefix of a whole file gives a prefix of its frames.
 
 #include <cstdint>
 #include <string>
@@ -89,8 +89,24 @@ std::vector<uint32_t> Explore(const std::string& file) {
   return sequences;
 }
 
+// True if something in the file looks like a frame within a frame: when the
+// outer one is cut, nobody can tell.
+bool HasFramesInFrames(const std::string& file) {
+  const std::string_view magic(reinterpret_cast<const char*>(kFrameMagic),
+                               sizeof(kFrameMagic));
+  size_t at = kFileHeaderSize;
+  while (const auto header = FrameHeader::Decode(
+             std::string_view(file).substr(std::min(at, file.size())))) {
+    const size_t end = at + kFrameHeaderSize + header->length;
+    if (file.find(magic, at + 1) < end) return true;
+    at = end;
+  }
+  return at != file.size();
+}
+
 void CheckPrefix(const std::string& file, size_t cut) {
   const std::vector<uint32_t> all = Explore(file);
+  if (HasFramesInFrames(file)) return;
   const std::vector<uint32_t> some = Explore(file.substr(0, cut));
   // Frames are listed by number, so a prefix's are among them in that order.
   size_t at = 0;
