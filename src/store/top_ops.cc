@@ -188,13 +188,14 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
   }
   std::vector<OpTotal> out;
   out.reserve(sums.size());
-  for (const auto& [name, sum] : sums) {
+  for (const auto& entry : sums) {
+    const NameAggregate& sum = entry.second;
     // Sums without an event are damage; they must not look like one.
     if (sum.count == 0 || sum.min > sum.max) continue;
     const auto within = [&](uint64_t estimate) {
       return std::clamp(estimate, sum.min, sum.max);
     };
-    out.push_back({name, sum.count, sum.sum, sum.self, sum.min, sum.max,
+    out.push_back({sum.name, sum.count, sum.sum, sum.self, sum.min, sum.max,
                    within(sum.durations.Quantile(0.5)),
                    within(sum.durations.Quantile(0.99))});
   }

@@ -40,8 +40,19 @@ void AddValues(EventColumn id, const std::vector<T>& values, size_t begin,
     return;
   }
   raw.clear();
-  AppendVarints(values.data() + begin, end - begin, raw,
-                [](T v) { return static_cast<uint64_t>(v); });
+  T all = 0;
+  for (size_t i = begin; i < end; ++i) all |= values[i];
+  if (static_cast<uint64_t>(all) < 0x80) {
+    // Names and depths mostly are varints of one byte each; a plain copy is ten
+    // times faster than taking them one by one.
+    raw.resize(end - begin);
+    std::transform(values.begin() + static_cast<ptrdiff_t>(begin),
+                   values.begin() + static_cast<ptrdiff_t>(end), raw.begin(),
+                   [](T v) { return static_cast<char>(v); });
+  } else {
+    AppendVarints(values.data() + begin, end - begin, raw,
+                  [](T v) { return static_cast<uint64_t>(v); });
+  }
   columns.Add(Id(id), raw);
 }
 
@@ -61,8 +72,11 @@ void EventColumns::AddRare(const Event& event) {
   has_rare_ = true;
   const auto put = [&](EventColumn column, uint64_t value) {
     auto& values = rare[Id(column)];
-    if (values.empty() && value == 0) return;
-    values.resize(before);
+    // A column begins with the first event that uses it.
+    if (values.empty()) {
+      if (value == 0) return;
+      values.resize(before);
+    }
     values.push_back(value);
   };
   put(EventColumn::kKind, static_cast<uint64_t>(event.kind));
@@ -127,14 +141,18 @@ std::string EventChunkEncoder::Encode(const EventColumns& events, size_t begin,
   info.max_depth = 0;
   info.sorted = true;
   int64_t previous = events.end_ns[begin];
+  const int64_t* const ends = events.end_ns.data();
+  const int64_t* const durs = events.dur_ns.data();
   for (size_t i = begin; i < end; ++i) {
-    const int64_t at = events.end_ns[i];
+    const int64_t at = ends[i];
     info.sorted &= at >= previous;
     previous = at;
-    info.begin_ns = std::min(info.begin_ns, at - events.dur_ns[i]);
+    info.begin_ns = std::min(info.begin_ns, at - durs[i]);
     info.end_ns = std::max(info.end_ns, at);
-    info.max_depth = std::max<uint32_t>(info.max_depth, events.depth[i]);
   }
+  info.max_depth =
+      *std::max_element(events.depth.begin() + static_cast<ptrdiff_t>(begin),
+                        events.depth.begin() + static_cast<ptrdiff_t>(end));
 
   ColumnWriter columns(memory_);
   raw_.clear();
@@ -178,40 +196,54 @@ void EventChunkEncoder::Summarise(const EventColumns& events,
   std::vector<LodRow> fine(info.max_depth + 1), coarse(info.max_depth + 1);
   std::vector<LodNode> open_fine(info.max_depth + 1),
       open_coarse(info.max_depth + 1);
-  const auto extend = [](LodNode& node, int64_t begin, int64_t end,
-                         uint64_t busy, uint64_t max_dur, uint32_t max_name,
-                         uint32_t count) {
+  const auto extend = [](LodNode& node, const LodNode& by) {
     if (node.count == 0) {
-      node = {begin, end, busy, max_dur, max_name, count};
+      node = by;
       return;
     }
-    node.begin_ns = std::min(node.begin_ns, begin);
-    node.end_ns = std::max(node.end_ns, end);
-    node.busy_ns += busy;
-    if (max_dur > node.max_dur_ns) {
-      node.max_dur_ns = max_dur;
-      node.max_name = max_name;
+    node.begin_ns = std::min(node.begin_ns, by.begin_ns);
+    node.end_ns = std::max(node.end_ns, by.end_ns);
+    node.busy_ns += by.busy_ns;
+    if (by.max_dur_ns > node.max_dur_ns) {
+      node.max_dur_ns = by.max_dur_ns;
+      node.max_name = by.max_name;
     }
-    node.count += count;
+    node.count += by.count;
   };
   const auto close = [&](uint16_t depth) {
     LodNode& node = open_fine[depth];
     fine[depth].nodes.push_back(node);
-    extend(open_coarse[depth], node.begin_ns, node.end_ns, node.busy_ns,
-           node.max_dur_ns, node.max_name, node.count);
+    extend(open_coarse[depth], node);
     node.count = 0;
     if (open_coarse[depth].count >= kLodCoarseEvents) {
       coarse[depth].nodes.push_back(open_coarse[depth]);
       open_coarse[depth].count = 0;
     }
   };
-  for (size_t i = 0; i < events.size(); ++i) {
-    const uint16_t depth = events.depth[i];
-    const int64_t end = events.end_ns[i];
-    const uint64_t dur = static_cast<uint64_t>(events.dur_ns[i]);
-    LodNode& node = open_fine[depth];
-    extend(node, end - events.dur_ns[i], end, dur, dur, events.name[i], 1);
-    if (node.count == kLodEvents) close(depth);
+  // Plain pointers: this loop and Aggregate's are half the cost of a chunk.
+  const int64_t* const ends = events.end_ns.data();
+  const int64_t* const durs = events.dur_ns.data();
+  const uint32_t* const names = events.name.data();
+  const uint16_t* const depths = events.depth.data();
+  LodNode* const open = open_fine.data();
+  const size_t count = events.size();
+  for (size_t i = 0; i < count; ++i) {
+    LodNode& node = open[depths[i]];
+    const int64_t end = ends[i];
+    const int64_t begin = end - durs[i];
+    const uint64_t dur = static_cast<uint64_t>(durs[i]);
+    if (node.count == 0) {
+      node = {begin, end, dur, dur, names[i], 1};
+      continue;
+    }
+    node.begin_ns = std::min(node.begin_ns, begin);
+    node.end_ns = std::max(node.end_ns, end);
+    node.busy_ns += dur;
+    // Without a branch: which event is the longest cannot be predicted.
+    const bool longer = dur > node.max_dur_ns;
+    node.max_dur_ns = longer ? dur : node.max_dur_ns;
+    node.max_name = longer ? names[i] : node.max_name;
+    if (++node.count == kLodEvents) close(depths[i]);
   }
   for (uint32_t depth = 0; depth <= info.max_depth; ++depth) {
     fine[depth].depth = coarse[depth].depth = static_cast<uint16_t>(depth);
@@ -236,40 +268,54 @@ void EventChunkEncoder::Summarise(const EventColumns& events,
 void EventChunkEncoder::Aggregate(const EventColumns& events) {
   aggregates_.clear();
   hits_.clear();
+  const uint32_t max_name =
+      *std::max_element(events.name.begin(), events.name.end());
+  const size_t max_depth =
+      *std::max_element(events.depth.begin(), events.depth.end());
+  CHECK(max_name < kMaxNames);
+  if (max_name >= slot_of_name_.size()) slot_of_name_.resize(max_name + 1);
+  if (max_depth + 2 > inner_ns_.size()) inner_ns_.resize(max_depth + 2);
   const auto& kinds = events.rare[Id(EventColumn::kKind)];
-  for (size_t i = 0; i < events.size(); ++i) {
-    const uint32_t name = events.name[i];
-    CHECK(name < kMaxNames);
-    if (name >= slot_of_name_.size()) slot_of_name_.resize(name + 1);
-    uint32_t slot = slot_of_name_[name];
+  const uint64_t* const kind_of = kinds.data();
+  const size_t kind_count = kinds.size();
+  const int64_t* const durs = events.dur_ns.data();
+  const uint32_t* const names = events.name.data();
+  const uint16_t* const depths = events.depth.data();
+  uint32_t* const slots = slot_of_name_.data();
+  uint64_t* const inner = inner_ns_.data();
+  NameAggregate* rows = nullptr;
+  uint16_t* hits = nullptr;
+  const size_t count = events.size();
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t slot = slots[names[i]];
     if (slot == 0) {
       aggregates_.emplace_back();
-      aggregates_.back().name = name;
+      aggregates_.back().name = names[i];
       hits_.resize(aggregates_.size() * Histogram::kBuckets);
-      slot = slot_of_name_[name] = static_cast<uint32_t>(aggregates_.size());
+      slot = slots[names[i]] = static_cast<uint32_t>(aggregates_.size());
+      rows = aggregates_.data();
+      hits = hits_.data();
     }
-    NameAggregate& row = aggregates_[slot - 1];
-    const uint64_t size = static_cast<uint64_t>(events.dur_ns[i]);
+    NameAggregate& row = rows[slot - 1];
+    const uint64_t size = static_cast<uint64_t>(durs[i]);
     ++row.count;
     row.sum += size;
     row.min = std::min(row.min, size);
     row.max = std::max(row.max, size);
-    ++hits_[(slot - 1) * Histogram::kBuckets + Histogram::BucketOf(size)];
+    ++hits[(slot - 1) * Histogram::kBuckets + Histogram::BucketOf(size)];
 
-    const bool instant = i < kinds.size() && kinds[i] != 0;
-    if (instant) continue;
-    const size_t depth = events.depth[i];
-    if (depth + 2 > inner_ns_.size()) inner_ns_.resize(depth + 2);
+    if (i < kind_count && kind_of[i] != 0) continue;  // an instant
+    const size_t depth = depths[i];
     row.self = static_cast<int64_t>(static_cast<uint64_t>(row.self) + size -
-                                    inner_ns_[depth + 1]);
-    inner_ns_[depth + 1] = 0;
-    if (depth > 0) inner_ns_[depth] += size;
+                                    inner[depth + 1]);
+    inner[depth + 1] = 0;
+    if (depth > 0) inner[depth] += size;
   }
   for (size_t slot = 0; slot < aggregates_.size(); ++slot) {
     slot_of_name_[aggregates_[slot].name] = 0;
-    const uint16_t* hits = &hits_[slot * Histogram::kBuckets];
+    const uint16_t* const of_slot = &hits_[slot * Histogram::kBuckets];
     for (uint32_t b = 0; b < Histogram::kBuckets; ++b)
-      if (hits[b] != 0) aggregates_[slot].durations.Add(b, hits[b]);
+      if (of_slot[b] != 0) aggregates_[slot].durations.Add(b, of_slot[b]);
   }
 }
 

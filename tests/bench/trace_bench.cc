@@ -238,6 +238,7 @@ void MeasureOpening(const Settings& settings, const std::string& path) {
 
 int Main(int argc, char** argv) {
   Settings settings;
+  std::vector<std::string> bars;
   std::error_code ignored;
   const auto self = std::filesystem::canonical("/proc/self/exe", ignored);
   settings.sonde = (self.parent_path() / "../../src/sonde").string();
@@ -252,18 +253,28 @@ int Main(int argc, char** argv) {
       settings.events = std::strtoull(argv[++i], nullptr, 10);
     } else if (word == "--sonde" && i + 1 < argc) {
       settings.sonde = argv[++i];
-    } else if (word != "--json") {
-      std::fprintf(
-          stderr, "usage: trace_bench [--quick] [--events N] [--sonde PATH]\n");
+    } else if (word.starts_with("--") && word != "--json") {
+      std::fprintf(stderr,
+                   "usage: trace_bench [--quick] [--events N] [--sonde PATH] "
+                   "[BAR...]\n");
       return 2;
+    } else if (word != "--json") {
+      bars.push_back(word);
     }
   }
+  const auto wanted = [&](std::initializer_list<const char*> names) {
+    return bars.empty() ||
+           std::any_of(names.begin(), names.end(), [&](const char* name) {
+             return std::find(bars.begin(), bars.end(), name) != bars.end();
+           });
+  };
   // First, while this process is small: see LargeTrace.
-  const std::string large = LargeTrace(settings);
-  MeasureOpening(settings, large);
+  if (wanted({"open_100m_ms", "open_100m_rss_mb", "first_query_ms"}))
+    MeasureOpening(settings, LargeTrace(settings));
   const Peer peer = MeasureSqlite(settings.directory);
-  MeasureGroupBy(large, peer);
-  MeasureEncoding(settings, peer);
+  if (wanted({"groupby_mrps"})) MeasureGroupBy(LargeTrace(settings), peer);
+  if (wanted({"trace_bytes_per_event", "trace_encode_meps"}))
+    MeasureEncoding(settings, peer);
   return all_ok ? 0 : 1;
 }
 

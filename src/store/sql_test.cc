@@ -1,0 +1,325 @@
+#include "store/sql.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "store/sql_group.h"
+#include "store/test_trace.h"
+
+namespace sonde {
+namespace {
+
+// Rows as text, NULL as "-".
+class Rows : public RowSink {
+ public:
+  void Columns(const std::vector<std::string>& names) override {
+    columns = names;
+  }
+  void Row(std::span<const SqlValue> cells) override {
+    std::string row;
+    for (const SqlValue& cell : cells) {
+      if (&cell != &cells.front()) row += "|";
+      if (cell.type == SqlValue::Type::kNull) row += "-";
+      if (cell.type == SqlValue::Type::kInt) row += std::to_string(cell.number);
+      if (cell.type == SqlValue::Type::kReal) row += std::to_string(cell.real);
+      if (cell.type == SqlValue::Type::kText) row += cell.text;
+    }
+    rows.push_back(row);
+  }
+  std::vector<std::string> columns;
+  std::vector<std::string> rows;
+};
+
+struct SqlTest : testing::Test {
+  explicit SqlTest() : trace(40'000, 21), store(trace.Open()) {
+    database = Database::Open(store).Take();
+  }
+
+  std::vector<std::string> Query(const std::string& sql,
+                                 QueryLimits limits = {}) {
+    Rows sink;
+    const auto summary = database->Query(sql, limits, sink);
+    EXPECT_TRUE(summary.ok()) << summary.error().what;
+    if (summary.ok()) cut = summary.value().cut;
+    return sink.rows;
+  }
+  Error Fails(const std::string& sql, QueryLimits limits = {}) {
+    Rows sink;
+    const auto summary = database->Query(sql, limits, sink);
+    EXPECT_FALSE(summary.ok()) << sql;
+    return summary.ok() ? Error{} : summary.error();
+  }
+  // Count and sum of the durations of the slices that `wanted` accepts.
+  template <typename Wanted>
+  std::string Sum(Wanted wanted) {
+    int64_t count = 0, sum = 0;
+    for (const auto& placed : trace.events)
+      if (placed.event.kind == Event::Kind::kSlice && wanted(placed)) {
+        ++count;
+        sum += placed.event.dur_ns;
+      }
+    return std::to_string(count) + "|" + (count ? std::to_string(sum) : "-");
+  }
+
+  RandomTrace trace;
+  std::shared_ptr<const Store> store;
+  std::unique_ptr<Database> database;
+  bool cut = false;
+};
+
+using Strings = std::vector<std::string>;
+
+TEST_F(SqlTest, ConditionsGiveTheRowsTheyWouldWithoutHelp) {
+  const std::string select = "SELECT count(*), sum(dur) FROM slice WHERE ";
+  const int64_t middle = trace.end_ns / 2;
+  const std::string m = std::to_string(middle);
+  const auto begin = [](const auto& p) { return p.event.begin_ns; };
+  EXPECT_EQ(Query(select + "1"), Strings{Sum([](auto&) { return true; })});
+  EXPECT_EQ(Query(select + "track_id = 2"),
+            Strings{Sum([](auto& p) { return p.track == 2; })});
+  EXPECT_EQ(Query(select + "name = 'name3'"),
+            Strings{Sum([](auto& p) { return p.event.name == 4; })});
+  EXPECT_EQ(
+      Query(select + "name_id = 5 AND track_id = 1"),
+      Strings{Sum([](auto& p) { return p.event.name == 5 && p.track == 1; })});
+  EXPECT_EQ(Query(select + "ts >= " + m),
+            Strings{Sum([&](auto& p) { return begin(p) >= middle; })});
+  EXPECT_EQ(Query(select + "ts > " + m + ".5 AND ts <= " + m + " + 1e5"),
+            Strings{Sum([&](auto& p) {
+              return begin(p) > middle && begin(p) <= middle + 100'000;
+            })});
+  EXPECT_EQ(Query(select + "ts BETWEEN 5000 AND 4000"), Strings{"0|-"});
+  EXPECT_EQ(Query(select + "track_id = -1"), Strings{"0|-"});
+  EXPECT_EQ(Query(select + "track_id = NULL"), Strings{"0|-"});
+  EXPECT_EQ(Query(select + "name = 'nobody'"), Strings{"0|-"});
+  EXPECT_EQ(Query(select + "depth = 2"),
+            Strings{Sum([](auto& p) { return p.event.depth == 2; })});
+}
+
+TEST_F(SqlTest, GroupByNameEqualsASumOverTheEvents) {
+  std::map<std::string, std::pair<int64_t, int64_t>> want;
+  for (const auto& placed : trace.events) {
+    if (placed.event.kind != Event::Kind::kSlice) continue;
+    auto& sum = want["name" + std::to_string(placed.event.name - 1)];
+    ++sum.first;
+    sum.second += placed.event.dur_ns;
+  }
+  Strings rows;
+  for (const auto& [name, sum] : want)
+    rows.push_back(name + "|" + std::to_string(sum.first) + "|" +
+                   std::to_string(sum.second));
+  EXPECT_EQ(Query("SELECT name, count(*), sum(dur) FROM slice GROUP BY name"),
+            rows);
+  std::reverse(rows.begin(), rows.end());
+  EXPECT_EQ(Query("SELECT name, count(*), sum(dur) FROM slice GROUP BY name "
+                  "ORDER BY name DESC"),
+            rows);
+  EXPECT_EQ(Query("SELECT DISTINCT name_id FROM slice").size(), want.size());
+  const Strings plan = Query(
+      "EXPLAIN QUERY PLAN SELECT name, sum(dur) FROM slice GROUP BY name");
+  EXPECT_EQ(plan.size(), 1u) << "SQLite must not have to sort";
+}
+
+// The same rows, whatever fits into memory: all, some names, not even one.
+TEST_F(SqlTest, GroupsAreWholeWhenMemoryIsShort) {
+  for (const size_t max_bytes :
+       {size_t{64} << 20, size_t{40} << 10, size_t{1}}) {
+    SqlRequest request;
+    request.group_by = kColName;
+    request.columns_used = 1u << kColName | 1u << kColDur | 1u << kColTs;
+    EventFilter filter;
+    filter.kind = Event::Kind::kSlice;
+    GroupedEvents rows(*store, filter, request, max_bytes);
+    size_t count = 0;
+    while (rows.Next() == SQLITE_ROW) ++count;
+    EXPECT_EQ(std::to_string(count), Query("SELECT count(*) FROM slice")[0]);
+  }
+}
+
+TEST_F(SqlTest, AnIdFindsItsSliceAgain) {
+  const Strings all =
+      Query("SELECT id, ts, dur, track_id, name FROM slice ORDER BY id");
+  const Strings some = Query(
+      "SELECT a.id, a.ts, a.dur, a.track_id, a.name FROM (SELECT id FROM slice "
+      "WHERE id % 97 = 0) b JOIN slice a ON a.id = b.id ORDER BY a.id");
+  ASSERT_GT(some.size(), 10u);
+  for (const std::string& row : some)
+    EXPECT_NE(std::find(all.begin(), all.end(), row), all.end());
+}
+
+TEST_F(SqlTest, InstantsAreNotSlices) {
+  const size_t instants = static_cast<size_t>(std::count_if(
+      trace.events.begin(), trace.events.end(), [](const auto& placed) {
+        return placed.event.kind == Event::Kind::kInstant;
+      }));
+  EXPECT_EQ(Query("SELECT count(*), sum(dur) FROM instant"),
+            Strings{std::to_string(instants) + "|0"});
+  EXPECT_EQ(Query("SELECT (SELECT count(*) FROM instant) + "
+                  "(SELECT count(*) FROM slice)"),
+            Strings{std::to_string(trace.events.size())});
+}
+
+TEST_F(SqlTest, TopOpsIsTheStoresOwn) {
+  const auto ops = store->TopOps({1000, trace.end_ns / 2}, 2);
+  const Strings rows = Query(
+      "SELECT name, count, total_ns, self_ns FROM "
+      "top_ops(1000, " +
+      std::to_string(trace.end_ns / 2) + ", 2)");
+  ASSERT_EQ(rows.size(), ops.size());
+  for (size_t i = 0; i < ops.size(); ++i)
+    EXPECT_EQ(rows[i], std::string(store->Str(ops[i].name)) + "|" +
+                           std::to_string(ops[i].count) + "|" +
+                           std::to_string(ops[i].total_ns) + "|" +
+                           std::to_string(ops[i].self_ns));
+  EXPECT_EQ(Query("SELECT count(*) FROM top_ops()"), Strings{"8"});
+}
+
+TEST_F(SqlTest, IdleGapsLieBetweenOutermostSlices) {
+  int64_t until = INT64_MAX, gaps = 0, sum = 0;
+  for (const auto& placed : trace.events) {
+    if (placed.track != 3 || placed.event.depth != 0 ||
+        placed.event.kind != Event::Kind::kSlice)
+      continue;
+    const int64_t gap = placed.event.begin_ns - until;
+    if (until != INT64_MAX && gap >= 20) {
+      ++gaps;
+      sum += gap;
+    }
+    until = placed.event.begin_ns + placed.event.dur_ns;
+  }
+  ASSERT_GT(gaps, 0);
+  EXPECT_EQ(Query("SELECT count(*), sum(dur), min(track_id) FROM "
+                  "idle_gaps(20, 3)"),
+            Strings{std::to_string(gaps) + "|" + std::to_string(sum) + "|3"});
+}
+
+TEST_F(SqlTest, NothingCanBeChangedOrReached) {
+  for (const char* sql :
+       {"ATTACH '/tmp/x' AS y", "CREATE TABLE t(a)", "PRAGMA user_version = 3",
+        "PRAGMA table_info(slice)", "DROP TABLE slice", "DELETE FROM slice",
+        "INSERT INTO slice(ts) VALUES (1)", "UPDATE slice SET dur = 0",
+        "SELECT load_extension('x')", "VACUUM INTO '/tmp/x'", "BEGIN",
+        "SELECT * FROM sqlite_master", "SELECT * FROM pragma_database_list",
+        "CREATE VIRTUAL TABLE x USING slice", "CREATE TEMP VIEW v AS SELECT 1",
+        "SELECT writefile('/tmp/x', 'y')", "ANALYZE"})
+    EXPECT_EQ(Fails(sql).kind, Error::Kind::kUsage) << sql;
+  EXPECT_EQ(Query("SELECT count(*) FROM slice WHERE dur < 0"), Strings{"0"});
+}
+
+TEST_F(SqlTest, WrongQueriesSayWhatToDo) {
+  EXPECT_NE(Fails("SELECT * FROM slices").hint.find("slice, instant"),
+            std::string::npos);
+  EXPECT_NE(Fails("SELECT durr FROM slice").hint.find("--tables"),
+            std::string::npos);
+  EXPECT_NE(Fails("SELECT 1; SELECT 2").what.find("more than one"),
+            std::string::npos);
+  EXPECT_NE(Fails("-- nothing").what.find("no SQL"), std::string::npos);
+  EXPECT_NE(Fails("SELECT * FROM px()").what.find("which track"),
+            std::string::npos);
+  EXPECT_NE(Fails("SELECT * FROM px(1, 0, 9, 0)").what.find("n is from 1"),
+            std::string::npos);
+}
+
+TEST_F(SqlTest, ALongQueryEndsAtItsLimits) {
+  QueryLimits limits;
+  limits.timeout_ns = 50'000'000;
+  EXPECT_NE(Fails("SELECT count(*) FROM slice a, slice b, slice c", limits)
+                .what.find("time limit"),
+            std::string::npos);
+  limits = {};
+  limits.max_rows = 10;
+  EXPECT_EQ(Query("SELECT * FROM slice", limits).size(), 10u);
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(Query("SELECT * FROM slice LIMIT 10", limits).size(), 10u);
+  EXPECT_FALSE(cut) << "ten rows are all there were";
+}
+
+TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
+  auto bytes = std::make_shared<std::string>();
+  auto writer = TraceWriter::CreateInMemory({}, bytes);
+  Process process;
+  process.number = 1;
+  process.pid = 77;
+  process.name = writer->Intern("cat");
+  process.start_ns = 5;
+  writer->PutProcess(process);
+  Thread thread;
+  thread.number = 2;
+  thread.process = 1;
+  thread.tid = 78;
+  thread.cpu_ns = 0;
+  writer->PutThread(thread);
+  Track track;
+  track.process = 1;
+  track.thread = 2;
+  const uint32_t track_id = writer->AddTrack(track);
+  Series series;
+  series.group = 1;
+  series.scope = Series::Scope::kThread;
+  series.scope_id = 2;
+  series.type = Series::Type::kDouble;
+  series.name = writer->Intern("load");
+  const uint32_t series_id = writer->AddSeries(series);
+  for (int i = 0; i < 4; ++i) {
+    writer->BeginTick(1, int64_t{1'000'000'000} * i);
+    writer->SetDouble(series_id, i < 3 ? 1.5 : 4.5);
+    writer->EndTick();
+  }
+  Event event;
+  event.begin_ns = 10;
+  event.dur_ns = 5;
+  event.name = writer->Intern("work");
+  event.args = writer->AddArgs(
+      {{writer->Intern("bytes"), Arg::Type::kInt, 64, 0, 0},
+       {writer->Intern("what"), Arg::Type::kString, 0, 0, event.name}});
+  event.stack = writer->AddStack(
+      {0, writer->AddFrame({writer->Intern("main"), 0, 0, 12, 0})});
+  event.flow_out = 9;
+  writer->AddEvent(track_id, event);
+  event = Event();
+  event.begin_ns = 20;
+  event.flow_in = 9;
+  event.flags = Event::kUnfinished;
+  writer->AddEvent(track_id, event);
+  writer->PutMeta("host", "here");
+  writer->AddLoss({"max-size", "gone", 3, kNoTime, 8});
+  ASSERT_TRUE(writer->Close().ok());
+  auto database = Database::Open(Store::OfBytes(bytes, "t").Take()).Take();
+
+  const std::pair<const char*, Strings> expected[] = {
+      {"SELECT * FROM process", {"1|77|-|cat|-|5|-|running|-|0|-"}},
+      {"SELECT * FROM thread", {"2|78|1|-|-|-|0"}},
+      {"SELECT * FROM track", {"1|thread|-|1|2|2"}},
+      {"SELECT * FROM series", {"1|load|-|-|gauge|thread|1|2|1"}},
+      {"SELECT * FROM counter ORDER BY ts",
+       {"1|0|1.500000", "1|3000000000|4.500000"}},
+      {"SELECT ts FROM counter WHERE series_id = 1 AND ts > 5 ORDER BY ts",
+       {"3000000000"}},
+      {"SELECT * FROM series_stats()",
+       {"1|2|1.500000|4.500000|1.500000|1.500000|4.500000"}},
+      {"SELECT id, name, arg_set_id, stack_id, flow_in, flow_out, unfinished "
+       "FROM slice",
+       {"0|work|1|1|-|9|0", "1|-|-|-|9|-|1"}},
+      {"SELECT key, value FROM arg WHERE set_id = 1",
+       {"bytes|64", "what|work"}},
+      {"SELECT * FROM stack", {"1|-|main|-|-|12|-"}},
+      {"SELECT * FROM flow", {"9|0|1"}},
+      {"SELECT * FROM run", {"host|here"}},
+      {"SELECT * FROM loss", {"max-size|gone|3|-|8"}},
+      {"SELECT t.name, p.pid, s.name FROM slice s JOIN track k ON k.id = "
+       "s.track_id JOIN thread t ON t.id = k.thread_id JOIN process p ON p.id "
+       "= k.process_id WHERE s.dur > 0",
+       {"-|77|work"}},
+      {"SELECT name, count(*) FROM slice GROUP BY name", {"-|1", "work|1"}},
+  };
+  for (const auto& [sql, rows] : expected) {
+    Rows sink;
+    const auto summary = database->Query(sql, {}, sink);
+    ASSERT_TRUE(summary.ok()) << sql << ": " << summary.error().what;
+    EXPECT_EQ(sink.rows, rows) << sql;
+  }
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,160 @@
+#include "store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "store/test_trace.h"
+#include "trace/writer.h"
+
+namespace sonde {
+namespace {
+
+std::map<uint32_t, OpTotal> BruteForce(const RandomTrace& trace,
+                                       TimeRange window, uint32_t track) {
+  std::map<uint32_t, OpTotal> out;
+  for (const auto& placed : trace.events) {
+    const Event& event = placed.event;
+    if (track != 0 && placed.track != track) continue;
+    if (event.begin_ns < window.begin_ns || event.begin_ns >= window.end_ns)
+      continue;
+    OpTotal& op = out[event.name];
+    const uint64_t dur = static_cast<uint64_t>(event.dur_ns);
+    op.min_ns = op.count == 0 ? dur : std::min(op.min_ns, dur);
+    op.max_ns = std::max(op.max_ns, dur);
+    ++op.count;
+    op.total_ns += dur;
+    op.self_ns += placed.self_ns;
+  }
+  return out;
+}
+
+void ExpectSame(const std::vector<OpTotal>& ops,
+                const std::map<uint32_t, OpTotal>& want) {
+  ASSERT_EQ(ops.size(), want.size());
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const OpTotal& op = ops[i];
+    ASSERT_TRUE(want.contains(op.name));
+    const OpTotal& w = want.at(op.name);
+    EXPECT_EQ(op.count, w.count);
+    EXPECT_EQ(op.total_ns, w.total_ns);
+    EXPECT_EQ(op.self_ns, w.self_ns);
+    EXPECT_EQ(op.min_ns, w.min_ns);
+    EXPECT_EQ(op.max_ns, w.max_ns);
+    EXPECT_TRUE(i == 0 || ops[i - 1].total_ns >= op.total_ns);
+  }
+}
+
+TEST(StoreTest, TopOpsOfAnyWindowEqualASumOverTheEvents) {
+  RandomTrace trace(60'000, 7);
+  const auto store = trace.Open();
+  ExpectSame(store->TopOps(), BruteForce(trace, {}, 0));
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 20; ++i) {
+    TimeRange window{trace.RandomTime(random), trace.RandomTime(random)};
+    if (window.begin_ns > window.end_ns)
+      std::swap(window.begin_ns, window.end_ns);
+    const uint32_t track = static_cast<uint32_t>(random() % 4);
+    ExpectSame(store->TopOps(window, track), BruteForce(trace, window, track));
+  }
+}
+
+TEST(StoreTest, AnUnfinishedTraceHasTheTotalsOfAFinishedOne) {
+  const RandomTrace trace(50'000, 11);
+  std::string directory = testing::TempDir() + "/store_XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const std::string path = directory + "/t.sonde";
+  {
+    auto writer = TraceWriter::Create(path, {}, {}).Take();
+    trace.WriteTo(*writer, 3'000);  // flushes every 3000 events, never closes
+    writer->Flush();
+  }
+  const auto opened = Store::Open(path);
+  ASSERT_TRUE(opened.ok());
+  const Store& store = *opened.value();
+  EXPECT_FALSE(store.reader().finished());
+  EXPECT_TRUE(std::any_of(store.event_chunks().begin(),
+                          store.event_chunks().end(),
+                          [](const FrameRef& c) { return c.journal; }))
+      << "the test is about events of the journal";
+  ExpectSame(store.TopOps(), BruteForce(trace, {}, 0));
+  std::filesystem::remove_all(directory);
+}
+
+TEST(StoreTest, LostStringsAreQuestionMarks) {
+  RandomTrace trace(10, 1);
+  const auto store = trace.Open();
+  EXPECT_EQ(store->Str(0), "");
+  EXPECT_EQ(store->Str(1), "name0");
+  EXPECT_EQ(store->Str(4'000'000'000u), "?");
+}
+
+TEST(StoreTest, ADamagedChunkIsALossAndTheRestIsRead) {
+  const RandomTrace trace(60'000, 5);
+  auto bytes = trace.Bytes();
+  auto whole = Store::OfBytes(bytes, "t").Take();
+  ASSERT_TRUE(whole->losses().empty());
+  const FrameRef chunk = whole->event_chunks()[1];
+  (*bytes)[static_cast<size_t>(chunk.offset + chunk.size / 2)] ^= 0x10;
+
+  const auto store = Store::OfBytes(bytes, "t").Take();
+  const auto losses = store->losses();
+  ASSERT_EQ(losses.size(), 1u);
+  EXPECT_EQ(losses[0].reason, "damaged");
+  EXPECT_NE(losses[0].detail.find("at byte " + std::to_string(chunk.offset)),
+            std::string::npos)
+      << losses[0].detail;
+  EXPECT_EQ(store->event_chunks().size(), whole->event_chunks().size() - 1);
+
+  // Found when it is read, not when the trace is opened: the same loss, once.
+  EventColumns events;
+  EXPECT_FALSE(whole->ReadEvents(chunk, kMaskAll, events));
+  EXPECT_FALSE(whole->ReadEvents(chunk, kMaskAll, events));
+  ASSERT_EQ(whole->losses().size(), 1u);
+  EXPECT_EQ(whole->losses()[0].from_ns, chunk.events.begin_ns);
+}
+
+TEST(StoreTest, ASeriesIsReadAcrossChunkBordersWithoutRepeats) {
+  auto bytes = std::make_shared<std::string>();
+  auto writer = TraceWriter::CreateInMemory({}, bytes);
+  Series row;
+  row.group = 1;
+  const uint32_t steps = writer->AddSeries(row);
+  const uint32_t still = writer->AddSeries(row);
+  for (int tick = 0; tick < 300; ++tick) {
+    writer->BeginTick(1, 1000 + tick * 10);
+    writer->Set(steps, tick / 3);
+    writer->Set(still, 42);
+    if (tick == 250) writer->Gone(still);
+    writer->EndTick();
+    if (tick % 100 == 99) writer->Seal();
+    if (tick == 250) break;
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  const auto store = Store::OfBytes(bytes, "t").Take();
+  ASSERT_GE(store->counter_chunks().size(), 3u);
+  const uint32_t ids[] = {still, steps, 99};
+  const auto data = store->ReadSeries(ids);
+  ASSERT_EQ(data.size(), 3u);
+  ASSERT_EQ(data[0].points.size(), 1u);
+  EXPECT_EQ(data[0].points[0].value, 42);
+  EXPECT_EQ(data[0].end_ns, 1000 + 2500);
+  ASSERT_EQ(data[1].points.size(), 84u);
+  for (size_t i = 0; i < data[1].points.size(); ++i) {
+    EXPECT_EQ(data[1].points[i].value, static_cast<double>(i));
+    EXPECT_EQ(data[1].points[i].time_ns, 1000 + static_cast<int64_t>(i) * 30);
+  }
+  EXPECT_TRUE(data[2].points.empty()) << "there is no such series";
+
+  const auto part = store->ReadSeries(ids, {1995, 2031});
+  ASSERT_EQ(part[1].points.size(), 2u)
+      << "the value that holds at the begin, and a new one";
+  EXPECT_EQ(part[1].points[0].value, 33);
+  EXPECT_EQ(part[1].points[1].value, 34);
+}
+
+}  // namespace
+}  // namespace sonde

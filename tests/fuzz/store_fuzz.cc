@@ -1,0 +1,90 @@
+// Any bytes as a trace, asked everything the store can answer. Must not crash,
+// hang or use memory out of proportion.
+//
+// The first byte chooses: even, the bytes are the file as it is; odd, they are
+// cut into (kind, length, payload) and put into frames with right checksums, so
+// that the fuzzer gets behind them.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "store/lod.h"
+#include "store/sql.h"
+#include "store/store.h"
+#include "trace/frame.h"
+
+namespace sonde {
+namespace {
+
+std::string Framed(std::string_view bytes) {
+  std::string out = FileHeader().Encode();
+  uint32_t sequence = 0;
+  while (bytes.size() >= 3) {
+    const auto kind = static_cast<FrameKind>(bytes[0] & 15);
+    const size_t size = std::min<size_t>(
+        static_cast<uint8_t>(bytes[1]) | static_cast<uint8_t>(bytes[2]) << 8,
+        bytes.size() - 3);
+    out += EncodeFrame(kind, sequence++, bytes.substr(3, size), false);
+    bytes.remove_prefix(3 + size);
+  }
+  return out;
+}
+
+class Ignore : public RowSink {
+ public:
+  void Columns(const std::vector<std::string>&) override {}
+  void Row(std::span<const SqlValue>) override {}
+};
+
+void Ask(const std::shared_ptr<const Store>& store) {
+  const TimeRange range = store->range();
+  store->TopOps();
+  store->TopOps({range.begin_ns, range.end_ns}, 1);
+  store->TopOps({range.begin_ns / 2, range.end_ns / 2}, 0);
+  std::vector<uint32_t> ids;
+  for (const auto& [id, series] : store->series()) ids.push_back(id);
+  store->ReadSeries(ids);
+  store->ReadSeries(ids, {range.begin_ns / 2, range.end_ns / 2});
+  store->RealtimeOf(range.end_ns);
+  ReadPixels(*store, 1, {range.begin_ns, range.end_ns}, 100);
+  auto database = Database::Open(store);
+  if (!database.ok()) std::abort();
+  Ignore sink;
+  for (const char* sql : {
+           "SELECT * FROM slice WHERE ts > 5",
+           "SELECT name, count(*), sum(dur), max(ts) FROM slice GROUP BY name",
+           "SELECT name_id, min(id) FROM instant GROUP BY name_id",
+           "SELECT DISTINCT name FROM slice ORDER BY name DESC",
+           "SELECT * FROM counter WHERE series_id = 1 ORDER BY ts",
+           "SELECT * FROM series JOIN series_stats() ON series_id = id",
+           "SELECT * FROM slice s JOIN track t ON t.id = s.track_id LEFT JOIN "
+           "arg a ON a.set_id = s.arg_set_id LEFT JOIN stack k ON k.id = "
+           "s.stack_id",
+           "SELECT * FROM process",
+           "SELECT * FROM thread",
+           "SELECT * FROM flow",
+           "SELECT * FROM clock",
+           "SELECT * FROM run",
+           "SELECT * FROM top_ops()",
+           "SELECT * FROM idle_gaps()",
+           "SELECT * FROM loss",
+       })
+    (void)database.value()->Query(sql, {1'000'000'000, 1000}, sink);
+  store->losses();
+}
+
+}  // namespace
+}  // namespace sonde
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view rest(reinterpret_cast<const char*>(data) + 1,
+                              size - 1);
+  auto bytes =
+      std::make_shared<std::string>((data[0] & 1) ? sonde::Framed(rest) : rest);
+  const auto store = sonde::Store::OfBytes(bytes, "fuzz");
+  if (store.ok()) sonde::Ask(store.value());
+  return 0;
+}
