@@ -135,9 +135,12 @@ std::unique_ptr<SqlRows> OpenProcesses(const Store& store,
 
 std::unique_ptr<SqlRows> OpenTracks(const Store& store,
                                     const SqlRequest& request, std::string&) {
+  constexpr int kEvents = 5;
   std::map<uint32_t, int64_t> events;
-  for (const FrameRef& chunk : store.event_chunks())
-    events[chunk.events.track] += chunk.events.count;
+  // A join opens this table once for each of its rows; it must cost little.
+  if (request.Uses(kEvents))
+    for (const FrameRef& chunk : store.event_chunks())
+      events[chunk.events.track] += chunk.events.count;
   return MapRows(store.tracks(), request,
                  [&store, events](const Track& track, Cells& row) {
                    const auto count = events.find(track.id);

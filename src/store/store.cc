@@ -271,30 +271,6 @@ bool Store::ReadEvents(const FrameRef& chunk, uint32_t mask,
   return false;
 }
 
-bool Store::ReadAggregates(const FrameRef& chunk,
-                           std::vector<NameAggregate>& out) const {
-  thread_local std::string payload;
-  EventChunkDecoder decoder;
-  if (reader_->Read(chunk, payload) && decoder.Open(payload)) {
-    if (decoder.has_summaries()) {
-      if (decoder.Aggregates(out)) return true;
-    } else {
-      // A chunk of the journal has none; it is short.
-      EventColumns events;
-      if (decoder.Decode(kMaskAll, events)) {
-        EventChunkEncoder encoder;
-        EventChunkInfo info;
-        encoder.Encode(events, 0, events.size(), true, info);
-        out = encoder.aggregates();
-        return true;
-      }
-    }
-  }
-  out.clear();
-  NoteDamage(chunk);
-  return false;
-}
-
 bool Store::ReadLod(const FrameRef& chunk, bool coarse,
                     std::vector<LodRow>& out) const {
   thread_local std::string payload;

@@ -77,6 +77,33 @@ class SelfTimes {
 
 }  // namespace
 
+bool Store::ReadAggregates(const FrameRef& chunk,
+                           std::vector<NameAggregate>& out) const {
+  thread_local std::string payload;
+  EventChunkDecoder decoder;
+  out.clear();
+  if (OpenEvents(chunk, payload, decoder)) {
+    if (decoder.has_summaries()) {
+      if (decoder.Aggregates(out)) return true;
+    } else {
+      // A chunk of the journal has none; it is short.
+      EventColumns events;
+      if (decoder.Decode(kMaskAll, events)) {
+        Tally tally;
+        SelfTimes self({});
+        for (size_t i = 0; i < events.size(); ++i)
+          tally.Add(events.name[i], static_cast<uint64_t>(events.dur_ns[i]),
+                    self.Next(events, i));
+        tally.TakeAll([&](const NameAggregate& row) { out.push_back(row); });
+        return true;
+      }
+    }
+    out.clear();
+    NoteDamage(chunk);
+  }
+  return false;
+}
+
 // By depth: how much the slices of that depth took since the last slice around
 // them ended, at the begin of the chunk at this place. Looks backward: a depth
 // is settled by the first slice one less deep.

@@ -53,8 +53,11 @@ bool CounterChunkInfo::Decode(ByteReader& in) {
   first_ordinal = in.Varint();
   begin_ns = in.Signed();
   end_ns = static_cast<int64_t>(static_cast<uint64_t>(begin_ns) + in.Varint());
-  return in.ok() && ticks > 0 && ticks <= (1u << 24) && values <= (1u << 24) &&
-         begin_ns >= -kMaxTimeNs && end_ns >= begin_ns && end_ns <= kMaxTimeNs;
+  // A tick may cost nothing in the file; so their number, not its size, is the
+  // limit.
+  return in.ok() && ticks > 0 && ticks <= kMaxChunkEvents &&
+         values <= (1u << 24) && begin_ns >= -kMaxTimeNs &&
+         end_ns >= begin_ns && end_ns <= kMaxTimeNs;
 }
 
 std::string EncodeCounterChunk(
