@@ -40,7 +40,9 @@ double GreatestWait(const Facts& facts) {
   return std::min(1.0, ns / static_cast<double>(facts.run.wall_ns));
 }
 
-std::string VerdictOfFacts(const Facts& facts) {
+std::string VerdictOfFacts(const Facts& facts, bool all_rules) {
+  const char* const nothing =
+      all_rules ? "No single limit found" : "The rules asked found nothing";
   const RunFacts& run = facts.run;
   if (facts.store->processes().empty() && facts.ticks == 0)
     return "Nothing was recorded of any process: there is nothing to judge.";
@@ -64,11 +66,9 @@ std::string VerdictOfFacts(const Facts& facts) {
     return fmt::format("Mostly waiting: the program used {}.", OfCores(facts));
   if (other >= kSharedMachine * capacity)
     return fmt::format(
-        "No single limit found, but it was not alone: the program used {}, "
-        "other programs {:.2f}.",
-        OfCores(facts), other);
-  return fmt::format("No single limit found: the program used {}.",
-                     OfCores(facts));
+        "{}, but it was not alone: the program used {}, other programs {:.2f}.",
+        nothing, OfCores(facts), other);
+  return fmt::format("{}: the program used {}.", nothing, OfCores(facts));
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
   std::stable_sort(
       out.findings.begin(), out.findings.end(),
       [](const Finding& a, const Finding& b) { return Weight(a) > Weight(b); });
-  out.verdict = out.findings.empty() ? VerdictOfFacts(facts)
+  out.verdict = out.findings.empty() ? VerdictOfFacts(facts, names.empty())
                                      : out.findings.front().summary;
   return out;
 }

@@ -76,6 +76,9 @@ TEST(JudgeTest, TheVerdictIsTheFirstFinding) {
 TEST(JudgeTest, AsksOnlyTheRulesNamed) {
   const Judgement judgement = Judge(One(1).Make(), {"cpu_bound"});
   EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.verdict,
+            "The rules asked found nothing: the program used 1.00 of 2 cores.")
+      << "another rule might";
   ASSERT_EQ(judgement.rules.size(), 1u);
   EXPECT_STREQ(judgement.rules[0].rule->name, "cpu_bound");
 }

@@ -33,8 +33,7 @@ Result<int> RunReport(const Args& args) {
   app.add_flag("--json", json, "for machines (docs/report-json.md)");
   app.add_flag("--brief", brief, "at most 25 lines, as `sonde run` ends with");
   app.add_option("--rule", rules, "ask only this rule; may be repeated")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   app.add_option("--top", text.top, "rows of each table")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

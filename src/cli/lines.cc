@@ -44,7 +44,7 @@ std::string PadLeft(std::string_view text, size_t columns) {
 Lines Wrap(std::string_view lead, std::string_view text) {
   Lines out;
   std::string line(lead);
-  const size_t indent = ColumnsOf(lead);
+  const size_t indent = std::min(ColumnsOf(lead), kColumns / 2);
   bool empty = true;
   while (!text.empty()) {
     const size_t space = text.find(' ');
@@ -52,7 +52,8 @@ Lines Wrap(std::string_view lead, std::string_view text) {
     text.remove_prefix(space == std::string_view::npos ? text.size()
                                                        : space + 1);
     while (!word.empty()) {
-      const size_t room = kColumns - ColumnsOf(line) - (empty ? 0 : 1);
+      const size_t used = ColumnsOf(line) + (empty ? 0 : 1);
+      const size_t room = used < kColumns ? kColumns - used : 0;
       if (ColumnsOf(word) <= room) {
         line += empty ? "" : " ";
         line += word;
@@ -64,7 +65,7 @@ Lines Wrap(std::string_view lead, std::string_view text) {
         empty = true;
       } else {
         // One word longer than a line.
-        const size_t bytes = BytesOf(word, room);
+        const size_t bytes = BytesOf(word, std::max<size_t>(room, 1));
         line += word.substr(0, bytes);
         word.remove_prefix(bytes);
         out.push_back(std::move(line));

@@ -98,7 +98,8 @@ Outcome CpuBound(const Facts& facts) {
     return steady.MeanWhere(saturated,
                             [&](const CpuWindow& w) { return w.*field; });
   };
-  const double own = mean(&CpuWindow::tree_cores);
+  // Rounding of clocks and what is spread evenly may lead beyond what is there.
+  const double own = std::min(capacity, mean(&CpuWindow::tree_cores));
   const double steal = mean(&CpuWindow::steal_cores);
   const double others = facts.machine.other_cores.value_or(0);
   const bool limited = run.cpu_limit_cores && run.allowed_cores &&
