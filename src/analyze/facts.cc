@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "analyze/scan.h"
@@ -375,7 +376,11 @@ class Builder {
     o.cpu_ns = MetaNs(store_, "overhead_cpu_ns");
     o.share_of_core = Ratio(o.cpu_ns, static_cast<double>(run_.wall_ns));
     o.rss_bytes = MetaNumber(store_, "overhead_rss_bytes");
-    o.trace_bytes = store_.reader().file_size();
+    // Of the file itself: a trace in text form is another in memory.
+    std::error_code failure;
+    const auto bytes = std::filesystem::file_size(store_.path(), failure);
+    o.trace_bytes =
+        failure ? store_.reader().file_size() : static_cast<int64_t>(bytes);
   }
 
   Facts facts_;

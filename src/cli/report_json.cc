@@ -203,7 +203,7 @@ std::string ReportJson(const Report& report) {
   out["version"] = kVersion;
   out["trace"] = {{"path", store.path()},
                   {"finished", store.reader().finished()},
-                  {"bytes", store.reader().file_size()},
+                  {"bytes", facts.overhead.trace_bytes},
                   {"events", store.event_count()}};
   out["verdict"] = report.judgement.verdict;
   out["findings"] = ListOf(report.judgement.findings, FindingOf);
