@@ -103,6 +103,7 @@ PerfTree::PerfTree(pid_t root, TraceWriter& out, const Options& options,
       model_(out, world_,
              {.all_args = options.all_args,
               .cpu_parts = cpu_rings_.size(),
+              .cores = ::sysconf(_SC_NPROCESSORS_ONLN),
               .detached = false}),
       scan_(model_),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -257,7 +258,7 @@ void PerfTree::Finish(int64_t now_ns) {
 std::vector<NotCollected> PerfTree::not_collected() const {
   std::vector<NotCollected> out;
   if (cpu_rings_.empty())
-    out.push_back({"exact CPU times", cpu_why_, "ulimit -n 4096"});
+    out.push_back({"CPU times at exit", cpu_why_, "ulimit -n 4096"});
   if (const uint64_t n = model_.detached_execs(); n > 0)
     out.push_back(
         {"every process of setuid programs",

@@ -16,7 +16,10 @@ constexpr int64_t kRestFactor = 50;
 ProcTree::ProcTree(pid_t root, TraceWriter& out, const Options& options,
                    NotCollected why)
     : model_(out, world_,
-             {.all_args = options.all_args, .cpu_parts = 0, .detached = true}),
+             {.all_args = options.all_args,
+              .cpu_parts = 0,
+              .cores = 1,
+              .detached = true}),
       scan_(model_),
       why_(std::move(why)) {
   model_.AddRoot(NowNs(), root);

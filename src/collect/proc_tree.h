@@ -23,6 +23,10 @@ class ProcTree : public ProcessTree {
   std::vector<int> wake_fds() const override { return {}; }
   void Poll(int64_t now_ns) override;
   void RootEnded(int64_t now_ns, int wait_status, const rusage& usage) override;
+  void NoteCpu(uint32_t process, uint32_t thread, int64_t now_ns,
+               int64_t cpu_ns) override {
+    model_.NoteCpu(process, thread, now_ns, cpu_ns);
+  }
   void Finish(int64_t now_ns) override;
   const std::map<uint32_t, Live>& live() const override {
     return model_.live();

@@ -29,8 +29,11 @@ struct NotCollected {
 //    its pid: pids are used again.
 //  - Every process is seen or counted: what the kernel dropped becomes a
 //    `perf-lost` loss, and the tree is then completed from /proc.
-//  - CPU time of processes and threads that have ended is exact where the
-//    kernel gives it (perf's task clock), else not collected.
+//  - CPU time of processes and threads that have ended, however short they
+//    lived, is counted by perf's task clock where that is permitted. When tasks
+//    of the tree hand the core to each other the kernel may charge the wrong
+//    one; what the sampler read (NoteCpu) bounds that error to the time since
+//    its last reading.
 //  - An image is a slice from its exec to the next exec or the exit. A copy of
 //    its parent that never execs, or lives 10 ms before it does, is one as
 //    well.
@@ -66,6 +69,10 @@ class ProcessTree {
   // The command ended; it has been waited for with this result.
   virtual void RootEnded(int64_t now_ns, int wait_status,
                          const rusage& usage) = 0;
+
+  // The sampler read the CPU time of a process, or of a thread of it (else 0).
+  virtual void NoteCpu(uint32_t process, uint32_t thread, int64_t now_ns,
+                       int64_t cpu_ns) = 0;
 
   // The recording ends. Everything still alive is marked as running.
   virtual void Finish(int64_t now_ns) = 0;

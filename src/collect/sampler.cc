@@ -180,6 +180,7 @@ class TreeSampler : public Sampler {
   int64_t next_switches_ns_ = 0;
   int64_t pss_credit_ns_ = 0;
   int64_t last_tick_ns_ = 0;
+  int64_t tick_ns_ = 0;  // when the tick that is open began to read
   std::vector<uint32_t> gone_, slow_gone_;
   std::vector<Pending> slow_;
   std::vector<char> buffer_;
@@ -333,7 +334,8 @@ void TreeSampler::Tick(int64_t now_ns) {
       SeriesOf(kProcessTable, first.series, kCpu, Series::Scope::kProcess,
                first.number);
     }
-    out_.BeginTick(kTaskGroup, NowNs());
+    tick_ns_ = NowNs();
+    out_.BeginTick(kTaskGroup, tick_ns_);
     for (auto& [number, process] : processes_) SampleProcess(process);
     for (const uint32_t series : gone_) out_.Gone(series);
     out_.EndTick();
@@ -371,6 +373,7 @@ void TreeSampler::SampleProcess(ProcessState& process) {
   process.cpu_ns = cpu_ns;
   process.ran = process.ran_for_pss = true;
   Put(process, kCpu, static_cast<uint64_t>(cpu_ns));
+  tree_.NoteCpu(process.number, 0, tick_ns_, cpu_ns);
 
   if (const auto stat =
           ParseProcessStat(Read(process.stat, process.pid, 0, "stat"))) {
@@ -408,6 +411,8 @@ void TreeSampler::SampleThread(ProcessState& process, ThreadState& thread) {
   thread.run_ns = stat->run_ns;
   thread.ran = true;
   Put(thread, kThreadCpu, stat->run_ns);
+  tree_.NoteCpu(process.number, thread.number, tick_ns_,
+                static_cast<int64_t>(stat->run_ns));
   Put(thread, kThreadWait, stat->wait_ns);
 }
 

@@ -51,7 +51,7 @@ SourceState CheckTree() {
 }
 
 SourceState CheckCpuTimes() {
-  return CheckPerf(PerfUse::kCpu, "exact CPU times",
+  return CheckPerf(PerfUse::kCpu, "CPU times at exit",
                    "CPU time of every thread at its end, by perf");
 }
 
@@ -203,7 +203,7 @@ SourceState CheckClock() {
 
 constexpr std::array<SourceInfo, 14> kSources = {{
     {"process tree", "start, exec and end of every process", CheckTree},
-    {"exact CPU times", "CPU time of processes however short", CheckCpuTimes},
+    {"CPU times at exit", "CPU time of processes however short", CheckCpuTimes},
     {"exit status", "how descendants ended", CheckExitStatus},
     {"thread times", "CPU and waiting time of threads", CheckSchedStat},
     {"process I/O", "bytes read and written by each process", CheckIo},

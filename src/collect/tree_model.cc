@@ -285,11 +285,43 @@ void TreeModel::Cpu(const TaskRecord& record) {
   EndedThread& thread = at->second;
   thread.cpu_ns += static_cast<int64_t>(record.value);
   if (++thread.parts < options_.cpu_parts) return;
-  thread.row.cpu_ns = thread.cpu_ns;
-  out_.PutThread(thread.row);
+  Thread& row_of = thread.row;
+  std::pair<int64_t, int64_t> noted(kNoTime, 0);
+  if (const auto note = noted_threads_.find(row_of.number);
+      note != noted_threads_.end()) {
+    noted = note->second;
+    noted_threads_.erase(note);
+  }
+  row_of.cpu_ns = Believable(thread.cpu_ns, noted.first, noted.second,
+                             row_of.start_ns, row_of.end_ns, 1);
+  out_.PutThread(row_of);
   const Thread row = thread.row;
   ended_threads_.erase(at);
   ThreadCpuDone(row.process, row.cpu_ns);
+}
+
+void TreeModel::NoteCpu(uint32_t process, uint32_t thread, int64_t now_ns,
+                        int64_t cpu_ns) {
+  if (thread != 0) {
+    noted_threads_[thread] = {now_ns, cpu_ns};
+    return;
+  }
+  const auto alive = tasks_.find(process);
+  const auto ended = ended_.find(process);
+  if (alive == tasks_.end() && ended == ended_.end()) return;
+  Task& task = alive != tasks_.end() ? alive->second : ended->second.task;
+  task.noted_ns = now_ns;
+  task.noted_cpu_ns = cpu_ns;
+}
+
+int64_t TreeModel::Believable(int64_t counted_ns, int64_t noted_ns,
+                              int64_t noted_cpu_ns, int64_t start_ns,
+                              int64_t end_ns, int64_t cores) const {
+  const bool noted = noted_ns != kNoTime;
+  const int64_t known = noted ? noted_cpu_ns : 0;
+  const int64_t since = noted ? noted_ns : start_ns;
+  const int64_t most = std::max<int64_t>(0, end_ns - since) * cores;
+  return known + std::clamp<int64_t>(counted_ns - known, 0, most);
 }
 
 // `cpu_ns` is -1 if it stays unknown.
@@ -342,7 +374,9 @@ void TreeModel::PublishEnded(EndedProcess& ended) {
   Task& task = ended.task;
   const uint32_t number = task.row.number;
   if (task.cpu_pending == 0 && task.cpu_known && number != kRoot)
-    task.row.cpu_ns = task.cpu_ns;
+    task.row.cpu_ns =
+        Believable(task.cpu_ns, task.noted_ns, task.noted_cpu_ns,
+                   task.row.start_ns, task.row.end_ns, options_.cores);
   out_.PutProcess(task.row);
   if (task.cpu_pending > 0 || ended.status_open || number == kRoot) return;
   world_.Done(number);
@@ -453,7 +487,12 @@ void TreeModel::RootEnded(int64_t now_ns, int wait_status,
   EndedProcess& root = ended_.at(kRoot);
   SetExit(root.task.row, wait_status);
   if (leader_cpu_ns >= 0) {
-    root_leader_.cpu_ns = leader_cpu_ns;
+    const auto note = noted_threads_.find(root_leader_.number);
+    const bool noted = note != noted_threads_.end();
+    root_leader_.cpu_ns =
+        Believable(leader_cpu_ns, noted ? note->second.first : kNoTime,
+                   noted ? note->second.second : 0, root_leader_.start_ns,
+                   root_leader_.end_ns, 1);
     out_.PutThread(root_leader_);
     root.task.cpu_ns += leader_cpu_ns;
   } else {
@@ -467,7 +506,10 @@ void TreeModel::Finish(int64_t now_ns) {
   Expire(now_ns + 2 * kPatienceNs);
   if (const auto root = ended_.find(kRoot); root != ended_.end()) {
     Task& task = root->second.task;
-    if (task.cpu_known) task.row.cpu_ns = task.cpu_ns;
+    if (task.cpu_known)
+      task.row.cpu_ns =
+          Believable(task.cpu_ns, task.noted_ns, task.noted_cpu_ns,
+                     task.row.start_ns, task.row.end_ns, options_.cores);
     out_.PutProcess(task.row);
   }
   for (auto& [number, task] : tasks_) {

@@ -74,6 +74,7 @@ class TreeModel {
     bool all_args = false;
     // How many kCpu records each thread gives at its end. 0: none.
     size_t cpu_parts = 0;
+    int64_t cores = 1;
     // Nobody reports by perf: every process is detached from the start.
     bool detached = false;
   };
@@ -86,8 +87,10 @@ class TreeModel {
     int64_t exec_ns = kNoTime;   // its last exec
     bool detached = false;
     bool cpu_known = true;
-    int64_t cpu_ns = 0;      // of threads that have ended
-    size_t cpu_pending = 0;  // threads that have ended, their CPU to come
+    int64_t cpu_ns = 0;          // of threads that have ended
+    size_t cpu_pending = 0;      // threads that have ended, their CPU to come
+    int64_t noted_ns = kNoTime;  // when the sampler last read its CPU time
+    int64_t noted_cpu_ns = 0;
   };
 
   TreeModel(TraceWriter& out, TaskWorld& world, const Options& options);
@@ -107,6 +110,9 @@ class TreeModel {
   void Vanished(uint32_t number, int64_t now_ns);
   // From here on somebody else must tell about the process.
   void Detach(uint32_t number);
+  // See ProcessTree. `thread` 0: the whole process.
+  void NoteCpu(uint32_t process, uint32_t thread, int64_t now_ns,
+               int64_t cpu_ns);
   // The recording ends.
   void Finish(int64_t now_ns);
 
@@ -144,6 +150,9 @@ class TreeModel {
   void EndThread(Task& task, pid_t tid, int64_t time_ns, bool cpu_comes);
   void EndProcess(uint32_t number, int64_t time_ns);
   void CloseImage(Task& task, int64_t time_ns, uint8_t flags);
+  // What perf counted, held to what the sampler read and to the time there was.
+  int64_t Believable(int64_t counted_ns, int64_t noted_ns, int64_t noted_cpu_ns,
+                     int64_t start_ns, int64_t end_ns, int64_t cores) const;
   void ThreadCpuDone(uint32_t process, int64_t cpu_ns);
   void PublishEnded(EndedProcess& ended);
   bool FalseExit(const Task& task, int64_t time_ns);
@@ -168,7 +177,9 @@ class TreeModel {
   std::map<uint32_t, Task> tasks_;  // alive, by number
   std::map<uint32_t, ProcessTree::Live> live_;
   std::unordered_map<pid_t, uint32_t> by_pid_;
-  std::unordered_map<uint32_t, Thread> threads_;             // alive, by number
+  std::unordered_map<uint32_t, Thread> threads_;  // alive, by number
+  // When the sampler last read a living thread, and what; by number.
+  std::unordered_map<uint32_t, std::pair<int64_t, int64_t>> noted_threads_;
   std::unordered_map<uint64_t, EndedThread> ended_threads_;  // by Key()
   std::map<uint32_t, EndedProcess> ended_;
   std::unordered_map<uint32_t, uint32_t> tracks_;

@@ -83,7 +83,7 @@ struct TreeModelTest : testing::Test {
   std::shared_ptr<std::string> bytes = std::make_shared<std::string>();
   std::unique_ptr<TraceWriter> out = TraceWriter::CreateInMemory({}, bytes);
   FakeWorld world;
-  TreeModel model{*out, world, {.cpu_parts = 2}};
+  TreeModel model{*out, world, {.cpu_parts = 2, .cores = 1}};
 };
 
 TEST_F(TreeModelTest, AProcessIsFollowedFromForkThroughExecsToExit) {
@@ -305,6 +305,31 @@ TEST_F(TreeModelTest, WhatStillRunsAtTheEndIsMarkedSo) {
   ASSERT_EQ(trace.Images(2).size(), 1u);
   EXPECT_EQ(trace.Images(2)[0].flags, Event::kUnfinished);
   EXPECT_EQ(trace.processes.at(1).cpu_ns, -1);
+}
+
+TEST_F(TreeModelTest, WhatPerfChargedToTheWrongTaskIsHeldToWhatWasRead) {
+  Fork(10, 100, 200);
+  Fork(10, 100, 300);
+  // Read 1 ms before the end: 50 ms. perf says 5 ms, and 500 ms.
+  model.NoteCpu(2, 0, 99 * kMs, 50 * kMs);
+  model.NoteCpu(3, 0, 99 * kMs, 50 * kMs);
+  Exit(100, 200);
+  Cpu(100, 200, 200, 5 * kMs);
+  Cpu(100, 200, 200, 0);
+  Exit(100, 300);
+  Cpu(100, 300, 300, 500 * kMs);
+  Cpu(100, 300, 300, 0);
+  const TraceContents trace = Close(110);
+  EXPECT_EQ(trace.processes.at(2).cpu_ns, 50 * kMs);
+  EXPECT_EQ(trace.processes.at(3).cpu_ns, 51 * kMs);
+}
+
+TEST_F(TreeModelTest, NobodyUsesMoreThanTheTimeThereWas) {
+  Fork(10, 100, 200);
+  Exit(14, 200);
+  Cpu(14, 200, 200, 500 * kMs);
+  Cpu(14, 200, 200, 0);
+  EXPECT_EQ(Close(20).processes.at(2).cpu_ns, 4 * kMs);
 }
 
 }  // namespace

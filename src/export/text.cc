@@ -1,7 +1,5 @@
 // The text form of a trace: what tests and people read and write.
 
-#if __has_include("trace/text_writer.h")
-
 #include "export/exporter.h"
 #include "export/output.h"
 #include "trace/text_writer.h"
@@ -33,5 +31,3 @@ Result<ExportSummary> ExportText(const Store& store,
 }
 
 }  // namespace sonde
-
-#endif

@@ -53,7 +53,7 @@ struct Process {
   Exit exit = Exit::kRunning;
   int32_t exit_code = 0;
   uint32_t execs = 0;
-  int64_t cpu_ns = -1;  // exact CPU time of its whole life; -1: not collected
+  int64_t cpu_ns = -1;  // CPU time of its whole life; -1: not collected
 };
 
 // One thread of a process.
