@@ -101,14 +101,17 @@ Steady SteadyOf(const Facts& facts) {
 }
 
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
-  if (!process.cmdline.empty()) {
-    // Where the program lies says less than what it was told to do.
-    const std::string_view line = process.cmdline;
-    const size_t slash = line.substr(0, line.find(' ')).rfind('/');
-    const std::string_view shown =
-        line.substr(slash == std::string_view::npos ? 0 : slash + 1);
-    return Printable(shown.empty() ? line : shown, max_chars);
+  // Where program and script lie says less than what they are called.
+  std::string shown;
+  for (std::string_view rest = process.cmdline; !rest.empty();) {
+    std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const bool path = word.starts_with('/') || word.starts_with("./");
+    if (path && word.back() != '/') word.remove_prefix(word.rfind('/') + 1);
+    shown += word;
+    if (!rest.empty()) shown += ' ';
   }
+  if (!shown.empty()) return Printable(shown, max_chars);
   if (!process.name.empty()) return Printable(process.name, max_chars);
   return fmt::format("process {}", process.row.number);
 }
