@@ -280,7 +280,8 @@ void TraceWriter::SealTrack(uint32_t track) {
       buffer.events, 0, buffer.events.size(), true, entry.events);
   events_ += buffer.events.size();
   const bool put = Put(FrameKind::kEvents, payload, entry);
-  if (put) {
+  // Also if it was given up at once, as too large for max_bytes.
+  if (put || !failure_) {
     for (const NameAggregate& row : buffer.encoder.aggregates()) {
       NameAggregate& total = buffer.totals[row.name];
       total.name = row.name;

@@ -77,9 +77,11 @@ void TraceWriter::NoteDropped() {
 
 bool TraceWriter::Compact() {
   int64_t excess = file_->size() - options_.max_bytes / 2;
+  // Nothing may be moved unless all that follows is done as well.
+  if (excess <= 0 || std::none_of(index_.begin(), index_.end(), &IsChunk))
+    return false;
   std::vector<IndexEntry> kept;
   int64_t to = kFileHeaderSize;
-  bool dropped_any = false;
   for (IndexEntry entry : index_) {
     // Totals of chunks dropped earlier are rewritten below.
     const bool stale = entry.kind == FrameKind::kTotals;
@@ -90,7 +92,6 @@ bool TraceWriter::Compact() {
         if (frame.ok())
           CountDropped(
               entry, std::string_view(frame.value()).substr(kFrameHeaderSize));
-        dropped_any = true;
       }
       excess -= entry.size;
       continue;
@@ -108,7 +109,6 @@ bool TraceWriter::Compact() {
     to += entry.size;
     kept.push_back(entry);
   }
-  if (!dropped_any) return false;
   if (const Status status = file_->Truncate(to); !status.ok()) {
     Stop(status.error());
     return false;

@@ -263,5 +263,29 @@ TEST_F(WriterTest, WithinATickTheLastWordOnASeriesCounts) {
             (std::vector<std::string>{"1=1 2=5 2=gone ", "1=2 ", ""}));
 }
 
+TEST_F(WriterTest, ATraceFullOfRowsStaysWholeWithinItsLimit) {
+  TraceWriter::Options options;
+  options.max_bytes = TraceWriter::kMinMaxBytes;
+  auto writer = Create(options);
+  const uint32_t track = writer->AddTrack({});
+  uint32_t noise = 1;
+  const auto random = [&] { return noise = noise * 1664525 + 1013904223; };
+  for (int round = 0; round < 200; ++round) {
+    // Strings cannot be given up: in the end there is no room for a chunk.
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += static_cast<char>(random() >> 24);
+    const uint32_t name = writer->Intern(text);
+    for (int i = 0; i < 14000; ++i)
+      writer->AddEvent(
+          track, Slice(round * 100000000LL + i * 5000, random() >> 12, name));
+    writer->Seal();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  const TraceReader reader = TraceReader::Open(path).Take();
+  EXPECT_TRUE(reader.finished());
+  EXPECT_TRUE(reader.damages().empty());
+  EXPECT_LE(reader.file_size(), options.max_bytes);
+}
+
 }  // namespace
 }  // namespace sonde
