@@ -31,7 +31,7 @@ Result<bool> ParseArgs(CLI::App& app, const Args& args) {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
     return true;
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
+    std::cout << app.help("sonde");
     return false;
   } catch (const CLI::ParseError& error) {
     return Error{Error::Kind::kUsage, app.get_name() + ": " + error.what(),
