@@ -14,6 +14,8 @@ namespace sonde {
 namespace {
 
 constexpr size_t kLongestString = 64 << 10;
+// Rows and strings are cut into frames of about this size.
+constexpr size_t kTableFrame = 32 << 10;
 
 }  // namespace
 
@@ -321,7 +323,7 @@ void TraceWriter::SealTables(bool journal) {
     std::vector<std::string_view> run;
     size_t bytes = 0;
     const size_t first = have;
-    while (have < strings_.size() && bytes < (1 << 20)) {
+    while (have < strings_.size() && bytes < kTableFrame) {
       run.push_back(*strings_[have]);
       bytes += strings_[have++]->size();
     }
@@ -339,12 +341,11 @@ void TraceWriter::SealTables(bool journal) {
     keys.swap(journal ? table.journal_list : table.file_list);
     std::sort(keys.begin(), keys.end());
     // Frames of a bounded size, however many and however long the rows are.
-    constexpr size_t kBytesPerFrame = 1 << 20;
     for (size_t at = 0; at < keys.size();) {
       const size_t first = at;
       uint64_t count = 0;
       ByteWriter rows, one, payload;
-      for (; at < keys.size() && rows.bytes().size() < kBytesPerFrame; ++at) {
+      for (; at < keys.size() && rows.bytes().size() < kTableFrame; ++at) {
         if (!(table.dirty[keys[at]] & (journal ? kForJournal : kForFile)))
           continue;
         one.Clear();
@@ -456,11 +457,14 @@ Status TraceWriter::Close() {
     if (stopped_.from_ns == INT64_MAX) stopped_.from_ns = kNoTime;
     UpdateLoss(*stopped_handle_, stopped_);
   }
-  SealTables(false);
   ByteWriter payload;
   payload.Varint(0);
   const std::string rows = EncodeRows(AllTotals());
   payload.Raw(rows.data(), rows.size());
+  if (options_.max_bytes > 0)
+    totals_bytes_ = static_cast<int64_t>(
+        EncodeFrame(FrameKind::kTotals, 0, payload.bytes(), true).size());
+  SealTables(false);
   bool done = Put(FrameKind::kTotals, payload.bytes());
 
   EndMark end;
@@ -481,7 +485,7 @@ bool TraceWriter::Put(FrameKind kind, std::string_view payload,
   const bool chunk = kind == FrameKind::kEvents || kind == FrameKind::kCounters;
   entry.kind = kind;
   const int64_t most = static_cast<int64_t>(kFrameHeaderSize + payload.size());
-  if (!MakeRoom(most)) {
+  if (!MakeRoom(kind, most)) {
     // Not even all older chunks together make room for this one.
     if (chunk) {
       CountDropped(entry, payload);

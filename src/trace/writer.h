@@ -158,7 +158,7 @@ class TraceWriter {
   bool Put(FrameKind kind, std::string_view payload, IndexEntry entry = {});
   void PutJournal(FrameKind kind, std::string_view payload);
   void Stop(const Error& error);
-  bool MakeRoom(int64_t bytes);
+  bool MakeRoom(FrameKind kind, int64_t bytes);
   int64_t ClosingBytes() const;
   bool Compact();
   void CountDropped(const IndexEntry& entry, std::string_view payload);
@@ -173,6 +173,7 @@ class TraceWriter {
   uint32_t sequence_ = 0;
   bool closed_ = false;
   bool closing_ = false;
+  int64_t totals_bytes_ = 0;  // of the last totals, known when closing
   std::optional<Error> failure_;
   int64_t reserve_left_ = 0;  // for chunks, once the disk is full
   uint64_t events_ = 0;

@@ -31,8 +31,16 @@ int64_t TraceWriter::ClosingBytes() const {
   return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + totals;
 }
 
-bool TraceWriter::MakeRoom(int64_t bytes) {
-  if (options_.max_bytes == 0 || closing_) return true;
+bool TraceWriter::MakeRoom(FrameKind kind, int64_t bytes) {
+  if (options_.max_bytes == 0) return true;
+  // In Close() rows may find room that had none before, because what ends the
+  // file is known by then.
+  if (closing_) {
+    const int64_t end =
+        totals_bytes_ + static_cast<int64_t>(index_.size() + 64) * 32;
+    return kind >= FrameKind::kTotals ||
+           file_->size() + bytes + end <= options_.max_bytes;
+  }
   const auto fits = [&] {
     const int64_t journal = journal_ ? journal_->size() : 0;
     return file_->size() + journal + bytes + ClosingBytes() <=

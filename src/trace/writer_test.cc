@@ -285,6 +285,16 @@ TEST_F(WriterTest, ATraceFullOfRowsStaysWholeWithinItsLimit) {
   EXPECT_TRUE(reader.finished());
   EXPECT_TRUE(reader.damages().empty());
   EXPECT_LE(reader.file_size(), options.max_bytes);
+  uint64_t kept = 0, dropped = 0;
+  std::string payload;
+  for (const FrameRef& f : reader.frames()) {
+    ASSERT_TRUE(reader.Read(f, payload));
+    if (f.kind == FrameKind::kEvents) kept += f.events.count;
+    if (f.kind == FrameKind::kLosses)
+      DecodeRows<LossRow>(payload,
+                          [&](LossRow row) { dropped = row.loss.count; });
+  }
+  EXPECT_EQ(kept + dropped, 200u * 14000) << "the loss itself must find room";
 }
 
 }  // namespace
