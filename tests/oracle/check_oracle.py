@@ -431,13 +431,15 @@ def main():
         for seed in range(1, seeds + 1):
             rng = random.Random(seed)
             for options in ([], ["--kill-at", str(rng.randrange(400))],
+                            ["--kill-at", str(rng.randrange(400, 900)),
+                             "--max-bytes", str(256 << 10)],
                             ["--steps", "900", "--max-bytes", str(256 << 10)]):
                 subprocess.run([make, str(seed), path] + options, check=True)
                 trace = compare(build, path)
                 assert not trace.damages, (seed, options, trace.damages)
                 assert trace.finished == ("--kill-at" not in options)
                 chunks += check_summaries(trace)
-                if "--max-bytes" in options:
+                if "--steps" in options:
                     assert os.path.getsize(path) <= 256 << 10
                     lost += check_kept_within_limit(trace)
                 elif "--kill-at" in options and os.path.getsize(path) < 65:
