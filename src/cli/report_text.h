@@ -8,6 +8,7 @@
 
 namespace sonde {
 
+// How much of a report is shown, and how.
 struct TextOptions {
   size_t top = 10;    // rows of a table before "and N more"
   bool bold = false;  // the verdict in bold, for a terminal that wants it

@@ -10,6 +10,7 @@
 
 namespace sonde {
 
+// What to record, how, and where to.
 struct SessionOptions {
   Recording::Options recording;
   std::string trace;  // absolute path
@@ -22,6 +23,7 @@ struct SessionOptions {
   std::function<void(const Error& error)> on_failure;
 };
 
+// How the command ended, as wait() tells it.
 struct SessionResult {
   // The errno of an exec that failed; then there was no command and there is no
   // trace.

@@ -34,7 +34,7 @@ void AppendSafe(std::string_view text, std::string& out) {
   }
 }
 
-class CsvSink : public RowSink {
+class CsvSink : public TableSink {
  public:
   explicit CsvSink(Output& out) : out_(out) {}
 

@@ -168,7 +168,7 @@ TEST_F(ExporterTest, ACancelledExportKeepsNothing) {
 }
 
 TEST_F(ExporterTest, EveryTableGivesFullRows) {
-  struct Counting : RowSink {
+  struct Counting : TableSink {
     void Null() override { ++cells; }
     void Int(int64_t) override { ++cells; }
     void Real(double) override { ++cells; }

@@ -65,7 +65,7 @@ std::string_view Utf8(std::string_view text, std::string& scratch) {
   return scratch;
 }
 
-class SqliteSink : public RowSink {
+class SqliteSink : public TableSink {
  public:
   SqliteSink(sqlite3_stmt* statement, const std::atomic<bool>* cancelled)
       : statement_(statement), cancelled_(cancelled) {}

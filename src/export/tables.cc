@@ -50,7 +50,7 @@ const char* ScopeName(Series::Scope scope) {
 }
 
 constexpr TableColumn kRunColumns[] = {{"key", "TEXT"}, {"value", "TEXT"}};
-void RunRows(const Store& store, RowSink& sink) {
+void RunRows(const Store& store, TableSink& sink) {
   for (const auto& [key, value] : store.meta()) {
     sink.Text(key);
     sink.Text(value);
@@ -63,7 +63,7 @@ constexpr TableColumn kProcessColumns[] = {
     {"name", "TEXT"},      {"cmdline", "TEXT"},   {"start_ts", "INTEGER"},
     {"end_ts", "INTEGER"}, {"exit_kind", "TEXT"}, {"exit_code", "INTEGER"},
     {"execs", "INTEGER"},  {"cpu_ns", "INTEGER"}};
-void ProcessRows(const Store& store, RowSink& sink) {
+void ProcessRows(const Store& store, TableSink& sink) {
   for (const auto& [number, row] : store.processes()) {
     sink.Int(number);
     row.pid == 0 ? sink.Null() : sink.Int(row.pid);
@@ -88,7 +88,7 @@ constexpr TableColumn kThreadColumns[] = {
     {"id", "INTEGER"},    {"tid", "INTEGER"},      {"process_id", "INTEGER"},
     {"name", "TEXT"},     {"start_ts", "INTEGER"}, {"end_ts", "INTEGER"},
     {"cpu_ns", "INTEGER"}};
-void ThreadRows(const Store& store, RowSink& sink) {
+void ThreadRows(const Store& store, TableSink& sink) {
   for (const auto& [number, row] : store.threads()) {
     sink.Int(number);
     row.tid == 0 ? sink.Null() : sink.Int(row.tid);
@@ -104,7 +104,7 @@ void ThreadRows(const Store& store, RowSink& sink) {
 constexpr TableColumn kTrackColumns[] = {
     {"id", "INTEGER"},         {"kind", "TEXT"},         {"name", "TEXT"},
     {"process_id", "INTEGER"}, {"thread_id", "INTEGER"}, {"events", "INTEGER"}};
-void TrackRows(const Store& store, RowSink& sink) {
+void TrackRows(const Store& store, TableSink& sink) {
   std::unordered_map<uint32_t, int64_t> events;
   for (const FrameRef& chunk : store.event_chunks())
     events[chunk.events.track] += chunk.events.count;
@@ -126,7 +126,7 @@ constexpr TableColumn kEventColumns[] = {
     {"stack_id", "INTEGER"},  {"flow_in", "INTEGER"}, {"flow_out", "INTEGER"},
     {"unfinished", "INTEGER"}};
 
-void EventRows(const Store& store, RowSink& sink, Event::Kind kind) {
+void EventRows(const Store& store, TableSink& sink, Event::Kind kind) {
   EventColumns events;
   for (size_t at = 0; at < store.event_chunks().size(); ++at) {
     const FrameRef& chunk = store.event_chunks()[at];
@@ -153,16 +153,16 @@ void EventRows(const Store& store, RowSink& sink, Event::Kind kind) {
     }
   }
 }
-void SliceRows(const Store& store, RowSink& sink) {
+void SliceRows(const Store& store, TableSink& sink) {
   EventRows(store, sink, Event::Kind::kSlice);
 }
-void InstantRows(const Store& store, RowSink& sink) {
+void InstantRows(const Store& store, TableSink& sink) {
   EventRows(store, sink, Event::Kind::kInstant);
 }
 
 constexpr TableColumn kArgColumns[] = {
     {"set_id", "INTEGER"}, {"key", "TEXT"}, {"value", ""}};
-void ArgRows(const Store& store, RowSink& sink) {
+void ArgRows(const Store& store, TableSink& sink) {
   for (const auto& [set, args] : store.arg_sets()) {
     for (const Arg& arg : args) {
       sink.Int(set);
@@ -182,7 +182,7 @@ constexpr TableColumn kStackColumns[] = {
     {"id", "INTEGER"},    {"parent_id", "INTEGER"}, {"function", "TEXT"},
     {"module", "TEXT"},   {"file", "TEXT"},         {"line", "INTEGER"},
     {"offset", "INTEGER"}};
-void StackRows(const Store& store, RowSink& sink) {
+void StackRows(const Store& store, TableSink& sink) {
   for (size_t id = 1; id < store.stacks().size(); ++id) {
     const StackNode& node = store.stacks()[id];
     const StackFrame frame = node.frame < store.frames().size()
@@ -205,7 +205,7 @@ constexpr TableColumn kSeriesColumns[] = {
     {"kind", "TEXT"},          {"scope", "TEXT"},
     {"process_id", "INTEGER"}, {"thread_id", "INTEGER"},
     {"group_id", "INTEGER"}};
-void SeriesRows(const Store& store, RowSink& sink) {
+void SeriesRows(const Store& store, TableSink& sink) {
   for (const auto& [id, row] : store.series()) {
     uint32_t process = 0, thread = 0;
     if (row.scope == Series::Scope::kProcess) process = row.scope_id;
@@ -230,7 +230,7 @@ void SeriesRows(const Store& store, RowSink& sink) {
 constexpr TableColumn kCounterColumns[] = {
     {"series_id", "INTEGER"}, {"ts", "INTEGER"}, {"value", ""}};
 // A row where the value changed; a NULL where the series ended.
-void CounterRows(const Store& store, RowSink& sink) {
+void CounterRows(const Store& store, TableSink& sink) {
   std::unordered_map<uint32_t, uint64_t> live;
   CounterTicks ticks;
   for (const FrameRef& chunk : store.counter_chunks()) {
@@ -265,7 +265,7 @@ void CounterRows(const Store& store, RowSink& sink) {
 
 constexpr TableColumn kClockColumns[] = {
     {"ts", "INTEGER"}, {"realtime_ns", "INTEGER"}, {"boottime_ns", "INTEGER"}};
-void ClockRows(const Store& store, RowSink& sink) {
+void ClockRows(const Store& store, TableSink& sink) {
   for (const ClockPair& pair : store.clocks()) {
     sink.Int(pair.monotonic_ns);
     sink.Int(pair.realtime_ns);
@@ -279,7 +279,7 @@ constexpr TableColumn kLossColumns[] = {{"reason", "TEXT"},
                                         {"count", "INTEGER"},
                                         {"from_ts", "INTEGER"},
                                         {"to_ts", "INTEGER"}};
-void LossRows(const Store& store, RowSink& sink) {
+void LossRows(const Store& store, TableSink& sink) {
   for (const Loss& loss : store.losses()) {
     sink.Text(loss.reason);
     sink.Text(loss.detail);

@@ -15,9 +15,9 @@ namespace sonde {
 
 // Takes the cells of a table from left to right. Text is as it stands in the
 // trace: any bytes.
-class RowSink {
+class TableSink {
  public:
-  virtual ~RowSink() = default;
+  virtual ~TableSink() = default;
   virtual void Null() = 0;
   virtual void Int(int64_t value) = 0;
   virtual void Real(double value) = 0;
@@ -31,6 +31,7 @@ class RowSink {
   void Name(std::string_view text) { text.empty() ? Null() : Text(text); }
 };
 
+// A column as other programs see it.
 struct TableColumn {
   const char* name;
   const char* type;  // as in SQL: INTEGER, REAL, TEXT, or "" for any
@@ -41,7 +42,7 @@ struct TableColumn {
 struct ExportTable {
   const char* name;
   std::span<const TableColumn> columns;
-  void (*rows)(const Store& store, RowSink& sink);
+  void (*rows)(const Store& store, TableSink& sink);
 };
 
 // `loss` comes last: reading the others may find damage.

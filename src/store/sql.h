@@ -37,11 +37,13 @@ class RowSink {
   virtual void Row(std::span<const SqlValue> cells) = 0;
 };
 
+// How much a query may cost. Out of time it is an error, out of rows it is cut.
 struct QueryLimits {
   int64_t timeout_ns = 30'000'000'000;
   uint64_t max_rows = 1'000'000;
 };
 
+// How much of a query's answer was given.
 struct QuerySummary {
   uint64_t rows = 0;  // given to the sink
   bool cut = false;   // there were more than max_rows

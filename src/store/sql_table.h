@@ -33,6 +33,7 @@ enum SqlColumnUse : uint8_t {
   kUseParameter = 32  // hidden: a parameter of a table function
 };
 
+// A column, and what SQLite may leave to the table; `use` of SqlColumnUse.
 struct SqlColumn {
   const char* name;
   const char* type;
@@ -83,6 +84,7 @@ class SqlRows {
   virtual int64_t Id() = 0;
 };
 
+// A table or table function as SQLite sees it. Holds no data.
 struct SqlTable {
   const char* name;
   const char* what;  // one line
