@@ -41,6 +41,8 @@ class ColumnWriter {
  public:
   explicit ColumnWriter(CompressionMemory& memory) : memory_(memory) {}
 
+  // Room for about this many bytes of columns.
+  void Reserve(size_t size_bytes) { data_.reserve(size_bytes); }
   void Add(uint8_t id, std::string_view raw);
   // Every one of the chunk's values is `value`.
   void AddConstant(uint8_t id, uint64_t value);
@@ -90,15 +92,17 @@ class ColumnReader {
   std::vector<Column> columns_;
 };
 
-// Appends varints of `values` to `out`, mapped by `map`.
+// Varints of `values`, mapped by `map`. A view into `scratch`, which only
+// grows: clearing it for every column costs as much as encoding one.
 template <typename T, typename Map>
-void AppendVarints(const T* values, size_t count, std::string& out, Map map) {
-  const size_t at = out.size();
-  out.resize(at + count * kMaxVarint + 8);
-  uint8_t* const begin = reinterpret_cast<uint8_t*>(out.data());
-  uint8_t* to = begin + at;
+std::string_view ToVarints(const T* values, size_t count, std::string& scratch,
+                           Map map) {
+  const size_t room = count * kMaxVarint + 8;
+  if (scratch.size() < room) scratch.resize(room);
+  uint8_t* const begin = reinterpret_cast<uint8_t*>(scratch.data());
+  uint8_t* to = begin;
   for (size_t i = 0; i < count; ++i) to = PutVarintFast(to, map(values[i]));
-  out.resize(static_cast<size_t>(to - begin));
+  return std::string_view(scratch).substr(0, static_cast<size_t>(to - begin));
 }
 
 template <typename T>

@@ -39,21 +39,20 @@ void AddValues(EventColumn id, const std::vector<T>& values, size_t begin,
       columns.AddConstant(Id(id), static_cast<uint64_t>(values[begin]));
     return;
   }
-  raw.clear();
   T all = 0;
   for (size_t i = begin; i < end; ++i) all |= values[i];
   if (static_cast<uint64_t>(all) < 0x80) {
     // Names and depths mostly are varints of one byte each; a plain copy is ten
     // times faster than taking them one by one.
-    raw.resize(end - begin);
+    if (raw.size() < end - begin) raw.resize(end - begin);
     std::transform(values.begin() + static_cast<ptrdiff_t>(begin),
                    values.begin() + static_cast<ptrdiff_t>(end), raw.begin(),
                    [](T v) { return static_cast<char>(v); });
-  } else {
-    AppendVarints(values.data() + begin, end - begin, raw,
-                  [](T v) { return static_cast<uint64_t>(v); });
+    columns.Add(Id(id), std::string_view(raw).substr(0, end - begin));
+    return;
   }
-  columns.Add(Id(id), raw);
+  columns.Add(Id(id), ToVarints(values.data() + begin, end - begin, raw,
+                                [](T v) { return static_cast<uint64_t>(v); }));
 }
 
 }  // namespace
@@ -64,19 +63,14 @@ void EventColumns::Clear() {
   name.clear();
   depth.clear();
   for (auto& values : rare) values.clear();
-  has_rare_ = false;
 }
 
 void EventColumns::AddRare(const Event& event) {
   const size_t before = size() - 1;
-  has_rare_ = true;
   const auto put = [&](EventColumn column, uint64_t value) {
+    if (value == 0) return;
     auto& values = rare[Id(column)];
-    // A column begins with the first event that uses it.
-    if (values.empty()) {
-      if (value == 0) return;
-      values.resize(before);
-    }
+    values.resize(before);
     values.push_back(value);
   };
   put(EventColumn::kKind, static_cast<uint64_t>(event.kind));
@@ -155,29 +149,32 @@ std::string EventChunkEncoder::Encode(const EventColumns& events, size_t begin,
                         events.depth.begin() + static_cast<ptrdiff_t>(end));
 
   ColumnWriter columns(memory_);
-  raw_.clear();
+  columns.Reserve((end - begin) * 8);
   previous = events.end_ns[begin];
+  std::string_view steps;
   if (info.sorted) {
-    AppendVarints(events.end_ns.data() + begin, end - begin, raw_,
-                  [&](int64_t v) {
-                    const int64_t step = v - previous;
-                    previous = v;
-                    return static_cast<uint64_t>(step);
-                  });
+    steps = ToVarints(ends + begin, end - begin, raw_, [&](int64_t v) {
+      const int64_t step = v - previous;
+      previous = v;
+      return static_cast<uint64_t>(step);
+    });
   } else {
-    AppendVarints(events.end_ns.data() + begin, end - begin, raw_,
-                  [&](int64_t v) {
-                    const int64_t step = v - previous;
-                    previous = v;
-                    return ZigZag(step);
-                  });
+    steps = ToVarints(ends + begin, end - begin, raw_, [&](int64_t v) {
+      const int64_t step = v - previous;
+      previous = v;
+      return ZigZag(step);
+    });
   }
-  columns.Add(Id(EventColumn::kEnd), raw_);
+  columns.Add(Id(EventColumn::kEnd), steps);
   AddValues(EventColumn::kDur, events.dur_ns, begin, end, raw_, columns);
   AddValues(EventColumn::kName, events.name, begin, end, raw_, columns);
   AddValues(EventColumn::kDepth, events.depth, begin, end, raw_, columns);
   for (uint8_t id = Id(EventColumn::kKind); id < kValueColumns; ++id) {
-    AddValues(static_cast<EventColumn>(id), events.rare[id], begin, end, raw_,
+    if (events.rare[id].size() <= begin) continue;
+    rare_.assign(events.rare[id].begin() + static_cast<ptrdiff_t>(begin),
+                 events.rare[id].end());
+    rare_.resize(end - begin);
+    AddValues(static_cast<EventColumn>(id), rare_, 0, rare_.size(), raw_,
               columns);
   }
   if (summaries) {
@@ -251,12 +248,10 @@ void EventChunkEncoder::Summarise(const EventColumns& events,
     if (open_coarse[depth].count > 0)
       coarse[depth].nodes.push_back(open_coarse[depth]);
   }
-  raw_.clear();
-  EncodeLod(fine, info.begin_ns, kLodEvents, raw_);
-  columns.Add(Id(EventColumn::kLod), raw_);
-  raw_.clear();
-  EncodeLod(coarse, info.begin_ns, kLodCoarseEvents, raw_);
-  columns.Add(Id(EventColumn::kLodCoarse), raw_);
+  columns.Add(Id(EventColumn::kLod),
+              EncodeLod(fine, info.begin_ns, kLodEvents));
+  columns.Add(Id(EventColumn::kLodCoarse),
+              EncodeLod(coarse, info.begin_ns, kLodCoarseEvents));
 
   Aggregate(events);
   ByteWriter rows;
@@ -319,9 +314,9 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
   }
 }
 
-void EventChunkEncoder::EncodeLod(const std::vector<LodRow>& rows,
-                                  int64_t base_ns, uint32_t node_events,
-                                  std::string& out) {
+std::string EventChunkEncoder::EncodeLod(const std::vector<LodRow>& rows,
+                                         int64_t base_ns,
+                                         uint32_t node_events) {
   ByteWriter bytes;
   for (const LodRow& row : rows) {
     if (row.nodes.empty()) continue;
@@ -340,7 +335,7 @@ void EventChunkEncoder::EncodeLod(const std::vector<LodRow>& rows,
       previous = node.end_ns;
     }
   }
-  out.append(bytes.bytes());
+  return bytes.Take();
 }
 
 bool EventChunkDecoder::Open(std::string_view payload) {

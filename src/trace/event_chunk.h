@@ -15,7 +15,7 @@
 namespace sonde {
 
 // Events as columns, in the order they ended. The columns most events do not
-// use stay empty, which reads as all zero.
+// use reach to the last event that did; behind it, all is zero.
 struct EventColumns {
   std::vector<int64_t> end_ns;
   std::vector<int64_t> dur_ns;
@@ -34,17 +34,16 @@ struct EventColumns {
     const uint64_t any = event.flow_in | event.flow_out | event.category |
                          event.args | event.stack | event.flags |
                          static_cast<uint64_t>(event.kind);
-    if (any != 0 || has_rare_) AddRare(event);
+    if (any != 0) AddRare(event);
   }
   Event At(size_t i) const;
   uint64_t Rare(EventColumn column, size_t i) const {
     const auto& values = rare[static_cast<size_t>(column)];
-    return values.empty() ? 0 : values[i];
+    return i < values.size() ? values[i] : 0;
   }
 
  private:
   void AddRare(const Event& event);
-  bool has_rare_ = false;
 };
 
 // Level of detail: what lies between two moments on one depth of a track.
@@ -95,15 +94,16 @@ class EventChunkEncoder {
   void Summarise(const EventColumns& events, EventChunkInfo& info,
                  ColumnWriter& columns);
   void Aggregate(const EventColumns& events);
-  static void EncodeLod(const std::vector<LodRow>& rows, int64_t base_ns,
-                        uint32_t node_events, std::string& out);
+  static std::string EncodeLod(const std::vector<LodRow>& rows, int64_t base_ns,
+                               uint32_t node_events);
 
   CompressionMemory memory_;
   std::vector<uint64_t> inner_ns_;  // by depth: covered by slices one deeper
   std::vector<NameAggregate> aggregates_;
   std::vector<uint32_t> slot_of_name_;  // scratch: name -> row + 1
   std::vector<uint16_t> hits_;          // scratch: rows x buckets
-  std::string raw_;
+  std::vector<uint64_t> rare_;          // scratch: one column
+  std::string raw_;                     // scratch: only grows
 };
 
 // Which columns to decode.
