@@ -5,43 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 
 #include "base/check.h"
 #include "base/time.h"
 
 namespace sonde {
-namespace {
-
-constexpr size_t kLongestString = 64 << 10;
-// Rows and strings are cut into frames of about this size.
-constexpr size_t kTableFrame = 32 << 10;
-
-}  // namespace
-
-template <typename Row>
-Row& TraceWriter::Table<Row>::At(size_t key) {
-  if (key >= rows.size()) {
-    rows.resize(key + 1);
-    dirty.resize(key + 1);
-  }
-  return rows[key];
-}
-
-template <typename Row>
-void TraceWriter::Table<Row>::Mark(size_t key) {
-  if (!(dirty[key] & kForFile)) file_list.push_back(static_cast<uint32_t>(key));
-  if (!(dirty[key] & kForJournal))
-    journal_list.push_back(static_cast<uint32_t>(key));
-  dirty[key] = kForFile | kForJournal;
-}
-
-template <typename Row>
-void TraceWriter::Table<Row>::Unmark(size_t key, bool journal) {
-  // What the file has, the journal need not repeat.
-  dirty[key] &=
-      static_cast<uint8_t>(journal ? ~kForJournal : ~(kForFile | kForJournal));
-}
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(
     const std::string& path, const FileHeader& header, const Options& options) {
@@ -77,121 +45,11 @@ TraceWriter::TraceWriter(std::unique_ptr<Sink> file, std::string path,
   tracks_.emplace_back();  // ids start at 1
   groups_.emplace_back();
   series_.emplace_back();
-  track_rows_.At(0);
-  series_rows_.At(0);
   if (const Status status = file_->Append(header_.Encode()); !status.ok())
     Stop(status.error());
 }
 
 TraceWriter::~TraceWriter() = default;
-
-uint32_t TraceWriter::Intern(std::string_view text) {
-  if (text.size() > kLongestString) text = text.substr(0, kLongestString);
-  if (const auto at = string_ids_.find(text); at != string_ids_.end())
-    return at->second;
-  const uint32_t id = static_cast<uint32_t>(strings_.size());
-  strings_.push_back(std::make_unique<std::string>(text));
-  string_ids_[*strings_.back()] = id;
-  return id;
-}
-
-uint32_t TraceWriter::AddTrack(Track track) {
-  track.id = static_cast<uint32_t>(tracks_.size());
-  tracks_.push_back(std::make_unique<TrackBuffer>());
-  track_rows_.At(track.id) = track;
-  track_rows_.Mark(track.id);
-  return track.id;
-}
-
-uint32_t TraceWriter::AddSeries(Series series) {
-  CHECK(series.group > 0);
-  series.id = static_cast<uint32_t>(series_.size());
-  while (groups_.size() <= series.group)
-    groups_.push_back(std::make_unique<CounterGroup>());
-  series_.push_back({0, series.type, series.group, false});
-  series_rows_.At(series.id) = series;
-  series_rows_.Mark(series.id);
-  return series.id;
-}
-
-uint32_t TraceWriter::AddFrame(const StackFrame& frame) {
-  StackRow row{true, 0, frame, {}};
-  ByteWriter key;
-  EncodeRow(row, key);
-  const auto [at, fresh] = frame_ids_.try_emplace(key.Take(), frame_count_ + 1);
-  if (fresh) {
-    row.id = ++frame_count_;
-    stacks_.At(stacks_.rows.size()) = row;
-    stacks_.Mark(stacks_.rows.size() - 1);
-  }
-  return at->second;
-}
-
-uint32_t TraceWriter::AddStack(const StackNode& node) {
-  StackRow row{false, 0, {}, node};
-  ByteWriter key;
-  EncodeRow(row, key);
-  const auto [at, fresh] = stack_ids_.try_emplace(key.Take(), stack_count_ + 1);
-  if (fresh) {
-    row.id = ++stack_count_;
-    stacks_.At(stacks_.rows.size()) = row;
-    stacks_.Mark(stacks_.rows.size() - 1);
-  }
-  return at->second;
-}
-
-uint32_t TraceWriter::AddArgs(const std::vector<Arg>& args) {
-  if (args.empty()) return 0;
-  ArgSet set{0, args};
-  ByteWriter key;
-  EncodeRow(set, key);
-  const uint32_t next = static_cast<uint32_t>(args_.rows.size() + 1);
-  const auto [at, fresh] = arg_ids_.try_emplace(key.Take(), next);
-  if (fresh) {
-    set.id = next;
-    args_.At(next - 1) = std::move(set);
-    args_.Mark(next - 1);
-  }
-  return at->second;
-}
-
-void TraceWriter::PutProcess(const Process& process) {
-  CHECK(process.number != 0);
-  processes_.At(process.number) = process;
-  processes_.Mark(process.number);
-}
-
-void TraceWriter::PutThread(const Thread& thread) {
-  CHECK(thread.number != 0);
-  threads_.At(thread.number) = thread;
-  threads_.Mark(thread.number);
-}
-
-void TraceWriter::PutMeta(std::string_view key, std::string_view value) {
-  const auto [at, fresh] = meta_keys_.try_emplace(
-      std::string(key), static_cast<uint32_t>(meta_.rows.size()));
-  meta_.At(at->second) = {std::string(key),
-                          std::string(value.substr(0, kLongestString))};
-  meta_.Mark(at->second);
-}
-
-void TraceWriter::AddClock(const ClockPair& pair) {
-  const size_t key = clocks_.rows.size();
-  clocks_.At(key) = {key, pair};
-  clocks_.Mark(key);
-}
-
-size_t TraceWriter::AddLoss(Loss loss) {
-  const size_t key = losses_.rows.size();
-  losses_.At(key) = {key, std::move(loss)};
-  losses_.Mark(key);
-  return key;
-}
-
-void TraceWriter::UpdateLoss(size_t handle, const Loss& loss) {
-  losses_.At(handle).loss = loss;
-  losses_.Mark(handle);
-}
 
 void TraceWriter::BeginTick(uint32_t group, int64_t now_ns) {
   CHECK(open_group_ == nullptr && group < groups_.size() && group > 0);
@@ -310,70 +168,6 @@ void TraceWriter::SealGroup(uint32_t id) {
   group.ordinal += group.ticks.size();
   group.ticks.Clear();
   group.journaled = 0;
-}
-
-void TraceWriter::SealTables(bool journal) {
-  const auto put = [&](FrameKind kind, std::string_view payload) {
-    if (!journal) return Put(kind, payload);
-    PutJournal(kind, payload);
-    return true;
-  };
-  size_t& have = journal ? strings_in_journal_ : strings_in_file_;
-  while (have < strings_.size()) {
-    std::vector<std::string_view> run;
-    size_t bytes = 0;
-    const size_t first = have;
-    while (have < strings_.size() && bytes < kTableFrame) {
-      run.push_back(*strings_[have]);
-      bytes += strings_[have++]->size();
-    }
-    if (!put(FrameKind::kStrings,
-             EncodeStrings(static_cast<uint32_t>(first), run))) {
-      have = first;
-      break;
-    }
-  }
-  if (!journal)
-    strings_in_journal_ = std::max(strings_in_journal_, strings_in_file_);
-
-  const auto put_rows = [&](FrameKind kind, auto& table) {
-    std::vector<uint32_t> keys;
-    keys.swap(journal ? table.journal_list : table.file_list);
-    std::sort(keys.begin(), keys.end());
-    // Frames of a bounded size, however many and however long the rows are.
-    for (size_t at = 0; at < keys.size();) {
-      const size_t first = at;
-      uint64_t count = 0;
-      ByteWriter rows, one, payload;
-      for (; at < keys.size() && rows.bytes().size() < kTableFrame; ++at) {
-        if (!(table.dirty[keys[at]] & (journal ? kForJournal : kForFile)))
-          continue;
-        one.Clear();
-        EncodeRow(table.rows[keys[at]], one);
-        rows.Text(one.bytes());
-        ++count;
-      }
-      if (count == 0) continue;
-      payload.Varint(count);
-      payload.Raw(rows.bytes().data(), rows.bytes().size());
-      const bool done = put(kind, payload.bytes());
-      for (size_t i = first; i < at; ++i) {
-        if (done || journal)
-          table.Unmark(keys[i], journal);
-        else
-          table.file_list.push_back(keys[i]);
-      }
-    }
-  };
-  put_rows(FrameKind::kLosses, losses_);
-  put_rows(FrameKind::kMeta, meta_);
-  put_rows(FrameKind::kTracks, track_rows_);
-  put_rows(FrameKind::kProcesses, processes_);
-  put_rows(FrameKind::kThreads, threads_);
-  put_rows(FrameKind::kSeries, series_rows_);
-  put_rows(FrameKind::kStacks, stacks_);
-  put_rows(FrameKind::kArgs, args_);
-  put_rows(FrameKind::kClocks, clocks_);
 }
 
 void TraceWriter::StartJournal() {
