@@ -131,13 +131,14 @@ int TellExecFailure(const std::string& command, int error) {
 // Inside another recording: that one sees this command as well.
 int JoinSession(const RunArgs& run, const SessionInfo& outer) {
   if (!run.quiet)
-    std::fprintf(stderr, "sonde: joined the recording of %s\n",
-                 Printable(outer.command).c_str());
+    std::fprintf(stderr,
+                 "sonde: already recorded, into %s; no trace of its own\n",
+                 Printable(outer.trace).c_str());
   std::fflush(stderr);
   return TellExecFailure(run.command[0], ExecCommand(run.command));
 }
 
-Result<int> Record(const RunArgs& run) {
+Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
   if (const char* dir = ::secure_getenv("SONDE_SESSION"); dir && *dir)
     if (const auto outer = FindSession(dir); outer.ok())
       return JoinSession(run, outer.value());
@@ -156,6 +157,7 @@ Result<int> Record(const RunArgs& run) {
       PrintError({error.kind, error.what + ": the recording stops here, the "
                                            "command is not affected"});
   };
+  options.on_started = [&] { inherited.Release(run.quiet); };
   TRY(options.trace, ChooseOutput(run.output, run.command[0], run.force));
   auto session = RunSession(options);
   if (!session.ok()) {
@@ -182,6 +184,7 @@ Result<int> Record(const RunArgs& run) {
 // A wrong use must not look like an exit status of the command either, so every
 // Error ends here and becomes 125.
 Result<int> RunRun(const Args& args) {
+  const InheritedFds inherited = InheritedFds::Capture();
   HoldStandardFds();
   auto run = Parse(args);
   if (run.ok() && run.value().help) {
@@ -189,7 +192,7 @@ Result<int> RunRun(const Args& args) {
     return 0;
   }
   const Result<int> code =
-      run.ok() ? Record(run.value()) : Result<int>(run.error());
+      run.ok() ? Record(run.value(), inherited) : Result<int>(run.error());
   if (code.ok()) return code;
   PrintError(code.error());
   return kCouldNot;

@@ -38,6 +38,7 @@ class PerfTree : public ProcessTree {
     model_.NoteCpu(process, thread, now_ns, cpu_ns);
   }
   void Finish(int64_t now_ns) override;
+  bool EndedLately(pid_t pid) const override { return model_.EndedLately(pid); }
   const std::map<uint32_t, Live>& live() const override {
     return model_.live();
   }

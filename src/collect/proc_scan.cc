@@ -67,7 +67,8 @@ void ProcScan::Scan(int64_t now_ns) {
                 [&](uint32_t number) { return !Look(number, now_ns); });
   if (!has_children_file_) ReadParents();
   for (const uint32_t number : numbers)
-    AddChildren(model_.live().at(number), now_ns);
+    if (model_.live().contains(number))
+      AddChildren(model_.live().at(number), now_ns);
 }
 
 void ProcScan::AddMissing(int64_t now_ns) {
@@ -75,13 +76,17 @@ void ProcScan::AddMissing(int64_t now_ns) {
   std::vector<uint32_t> numbers;
   for (const auto& [number, live] : model_.live()) numbers.push_back(number);
   for (const uint32_t number : numbers) {
+    // What is found on the way may tell of another's end.
+    if (!model_.live().contains(number)) continue;
     AddThreads(model_.live().at(number), now_ns, false);
-    AddChildren(model_.live().at(number), now_ns);
+    if (model_.live().contains(number))
+      AddChildren(model_.live().at(number), now_ns);
   }
 }
 
 // Brings one process up to date. False if it is gone.
 bool ProcScan::Look(uint32_t number, int64_t now_ns) {
+  if (!model_.live().contains(number)) return false;
   const ProcessTree::Live& live = model_.live().at(number);
   const pid_t pid = live.pid;
   const auto stat = ParseProcessStat(
@@ -175,7 +180,8 @@ void ProcScan::AddChild(pid_t pid, pid_t ppid, int64_t now_ns) {
   const uint32_t number = task->row.number;
   if (task->detached && !Look(number, now_ns)) return;
   if (!task->detached) AddThreads(model_.live().at(number), now_ns, false);
-  AddChildren(model_.live().at(number), now_ns);
+  if (model_.live().contains(number))
+    AddChildren(model_.live().at(number), now_ns);
 }
 
 // Parents of all processes of the machine, for kernels without the children

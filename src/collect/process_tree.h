@@ -77,6 +77,9 @@ class ProcessTree {
   // The recording ends. Everything still alive is marked as running.
   virtual void Finish(int64_t now_ns) = 0;
 
+  // Whether a process of the tree had this pid until lately.
+  virtual bool EndedLately(pid_t pid) const = 0;
+
   // By number. Valid until the next Poll().
   virtual const std::map<uint32_t, Live>& live() const = 0;
   // Grows whenever live() has changed: a reader that saw this number has seen

@@ -66,6 +66,7 @@ class Recording {
   // True if a process of the tree other than the command itself is alive.
   bool DescendantsLive() const { return Descendants() > 0; }
   bool Contains(pid_t pid) const;
+  bool EndedLately(pid_t pid) const { return tree_->EndedLately(pid); }
   size_t processes() const { return tree_->live().size(); }
   int64_t bytes() const { return out_->bytes_written(); }
   int64_t started_ns() const { return started_ns_; }

@@ -76,7 +76,7 @@ int Family() {
   return WEXITSTATUS(status) == 9 ? 4 : 5;
 }
 
-TEST(Sampler, SeesEveryProcessAndItsExactCpuTime) {
+TEST(Sampler, SeesEveryProcessAndItsCpuTime) {
   const TraceContents trace = Record(true, Family);
   if (trace.meta.at("tree_source") != "perf") GTEST_SKIP() << "no perf here";
   ASSERT_EQ(trace.processes.size(), 22u);
@@ -94,7 +94,9 @@ TEST(Sampler, SeesEveryProcessAndItsExactCpuTime) {
       ++threads;
     }
   EXPECT_EQ(threads, 2);
-  EXPECT_EQ(threads_ns, worker.cpu_ns);
+  // Process and threads are read one after the other.
+  EXPECT_NEAR(static_cast<double>(threads_ns),
+              static_cast<double>(worker.cpu_ns), 30e6);
   for (uint32_t brief = 3; brief <= 22; ++brief) {
     EXPECT_GE(trace.processes.at(brief).cpu_ns, 0);
     EXPECT_NE(trace.processes.at(brief).end_ns, kNoTime);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "base/time.h"
@@ -42,33 +43,46 @@ Result<std::unique_ptr<TraceWriter>> OpenTrace(const SessionOptions& options) {
   header.monotonic_ns = NowNs();
   TraceWriter::Options trace;
   trace.max_bytes = options.max_bytes;
-  trace.replace = options.replace;
   return TraceWriter::Create(options.trace, header, trace);
 }
 
-// The command never ran: what was made for it goes away again.
+// If the command never ran, what was made for it goes away again, and an older
+// trace of that name comes back. Forget(): it did run.
 class Undo {
  public:
-  explicit Undo(std::string trace) : trace_(std::move(trace)) {}
+  Undo(std::string trace, bool replace)
+      : trace_(std::move(trace)), aside_(trace_ + ".replaced") {
+    // What is not there need not be saved.
+    saved_ = replace && ::rename(trace_.c_str(), aside_.c_str()) == 0;
+  }
   ~Undo() {
-    if (trace_.empty()) return;
-    ::unlink(trace_.c_str());
-    ::unlink((trace_ + ".journal").c_str());
+    if (!armed_) return;
+    if (made_) {
+      ::unlink(trace_.c_str());
+      ::unlink((trace_ + ".journal").c_str());
+    }
+    if (saved_) ::rename(aside_.c_str(), trace_.c_str());
   }
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;
-  void Forget() { trace_.clear(); }
+  void Made() { made_ = true; }
+  void Forget() {
+    armed_ = false;
+    if (saved_) ::unlink(aside_.c_str());
+  }
 
  private:
-  std::string trace_;
+  std::string trace_, aside_;
+  bool saved_ = false, made_ = false, armed_ = true;
 };
 
 }  // namespace
 
 Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY(const Signals signals, Signals::Block());
+  Undo undo(options.trace, options.replace);
   TRY(auto trace, OpenTrace(options));
-  Undo undo(options.trace);
+  undo.Made();
   SessionInfo info;
   info.command = CommandText(options.recording.command);
   info.trace = options.trace;
@@ -88,6 +102,7 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   result.exec_error = launcher.Go();
   if (result.exec_error != 0) return result;
   undo.Forget();
+  options.on_started();
   result.wait_status = loop.Run();
   return result;
 }

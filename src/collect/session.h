@@ -18,6 +18,8 @@ struct SessionOptions {
   int64_t max_bytes = 0;   // 0: no limit
   bool wait_tree = false;  // end with the last descendant, not with the command
 
+  // The command runs and has its own copies of all descriptors.
+  std::function<void()> on_started;
   // Told at once, in one line, that the recording has stopped by a failure of
   // ours while the command goes on.
   std::function<void(const Error& error)> on_failure;

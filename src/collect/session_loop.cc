@@ -11,7 +11,9 @@
 #include <climits>
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/time.h"
+#include "collect/proc/process_files.h"
 
 namespace sonde {
 namespace {
@@ -20,6 +22,23 @@ constexpr int64_t kNever = INT64_MAX;
 constexpr int64_t kPollPauseNs = kNsPerMs;
 constexpr int64_t kFlushEveryNs = 240 * kNsPerMs;
 constexpr int64_t kStallNs = kNsPerSec;
+// Until the tree knows of a process that has just been.
+constexpr int64_t kDeferNs = 5 * kNsPerMs;
+constexpr int kMaxGenerations = 256;
+
+enum class Descent { kYes, kNo, kGone };
+
+// Whether `pid` is below `root`, by asking /proc for the parents.
+Descent DescendsFrom(pid_t pid, pid_t root) {
+  for (int i = 0; i < kMaxGenerations && pid > 1; ++i) {
+    const auto text = ReadFile("/proc/" + std::to_string(pid) + "/stat");
+    const auto stat = text.ok() ? ParseProcessStat(text.value()) : std::nullopt;
+    if (!stat) return i == 0 ? Descent::kGone : Descent::kNo;
+    if (stat->ppid == root) return Descent::kYes;
+    pid = stat->ppid;
+  }
+  return Descent::kNo;
+}
 
 }  // namespace
 
@@ -61,7 +80,10 @@ int SessionLoop::Run() {
     const int n = ::epoll_wait(epoll_.get(), events.data(), events.size(), -1);
     for (int i = 0; i < n; ++i)
       Dispatch(events[static_cast<size_t>(i)].data.fd);
-    if (recording_) Work(NowNs());
+    if (recording_)
+      Work(NowNs());
+    else
+      PassOnDeferred(NowNs());
     if (root_changed_) CheckRoot();
     if (!recording_) CloseSession();
   }
@@ -91,6 +113,7 @@ int64_t SessionLoop::NextDeadline() const {
   if (!recording_) return kNever;
   int64_t next = std::min(ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs);
   if (!woken_.empty()) next = std::min(next, last_poll_ns_ + kPollPauseNs);
+  if (!deferred_.empty()) next = std::min(next, deferred_.front().first);
   return next;
 }
 
@@ -128,18 +151,48 @@ void SessionLoop::TakeSignals() {
       stop_waiting_ = true;
       continue;
     }
-    // `kill 0` in the target reaches us as well; it must not come back.
-    const pid_t sender = static_cast<pid_t>(info.ssi_pid);
-    if (sender == root_ || (recording_ && recording_->Contains(sender)))
-      continue;
-    if (MeantForTheCommand(info))
-      ::kill(root_, static_cast<int>(info.ssi_signo));
+    if (MeantForTheCommand(info)) PassOn(info);
   }
+}
+
+// `kill 0` in the target reaches us as well; it must not come back.
+void SessionLoop::PassOn(const signalfd_siginfo& info) {
+  const pid_t sender = static_cast<pid_t>(info.ssi_pid);
+  if (sender == root_ || (recording_ && recording_->Contains(sender))) return;
+  switch (DescendsFrom(sender, root_)) {
+    case Descent::kYes:
+      return;
+    case Descent::kGone:
+      if (recording_ && sender > 0) {
+        deferred_.push_back({NowNs() + kDeferNs, info});
+        return;
+      }
+      break;
+    case Descent::kNo:
+      break;
+  }
+  ::kill(root_, static_cast<int>(info.ssi_signo));
+}
+
+void SessionLoop::PassOnDeferred(int64_t now_ns) {
+  std::erase_if(deferred_, [&](const auto& one) {
+    if (recording_ && now_ns < one.first) return false;
+    const pid_t sender = static_cast<pid_t>(one.second.ssi_pid);
+    const bool ours = recording_ && (recording_->Contains(sender) ||
+                                     recording_->EndedLately(sender));
+    if (!ours && root_running_)
+      ::kill(root_, static_cast<int>(one.second.ssi_signo));
+    return true;
+  });
 }
 
 void SessionLoop::Work(int64_t now_ns) {
   if (!woken_.empty() && now_ns >= last_poll_ns_ + kPollPauseNs)
     PollTree(now_ns);
+  if (!deferred_.empty() && now_ns >= deferred_.front().first) {
+    PollTree(now_ns);
+    PassOnDeferred(now_ns);
+  }
   if (ticks_.Due(now_ns)) TakeTick(now_ns);
   if (now_ns - last_flush_ns_ >= kFlushEveryNs) {
     recording_->Flush(now_ns);

@@ -48,6 +48,8 @@ class SessionLoop {
   int64_t NextDeadline() const;
   void Dispatch(int fd);
   void TakeSignals();
+  void PassOn(const signalfd_siginfo& info);
+  void PassOnDeferred(int64_t now_ns);
   void Work(int64_t now_ns);
   void PollTree(int64_t now_ns);
   void TakeTick(int64_t now_ns);
@@ -74,6 +76,9 @@ class SessionLoop {
   int64_t last_poll_ns_ = 0;
   int64_t last_flush_ns_ = 0;
   std::vector<int> woken_;  // descriptors of the tree to be armed again
+  // Signals whose sender has ended: the tree may yet say that it was one of
+  // its own.
+  std::vector<std::pair<int64_t, signalfd_siginfo>> deferred_;
   bool root_running_ = true;
   bool root_changed_ = true;
   bool stop_waiting_ = false;  // for descendants

@@ -273,6 +273,7 @@ void TreeModel::EndThread(Task& task, pid_t tid, int64_t time_ns,
     ++task.cpu_pending;
   } else {
     task.cpu_known = false;
+    noted_threads_.erase(row.number);
   }
 }
 
@@ -363,6 +364,7 @@ void TreeModel::EndProcess(uint32_t number, int64_t time_ns) {
   CloseImage(task, task.row.end_ns, 0);
   live_.erase(number);
   by_pid_.erase(task.row.pid);
+  lately_[task.row.pid] = task.row.end_ns;
   ++changes_;
   // The root's comes from wait().
   if (number != kRoot) FindStatus(ended);
@@ -419,6 +421,9 @@ void TreeModel::Detach(uint32_t number) {
 }
 
 void TreeModel::Settle(int64_t now_ns) {
+  std::erase_if(lately_, [&](const auto& one) {
+    return now_ns - one.second > 2 * kPatienceNs;
+  });
   for (auto at = want_cmdline_.begin(); at != want_cmdline_.end();) {
     const auto task = tasks_.find(at->first);
     bool done = task == tasks_.end();

@@ -120,6 +120,7 @@ class TreeModel {
   const std::map<uint32_t, Task>& tasks() const { return tasks_; }
   // Nothing if no live process has this pid.
   const Task* FindPid(pid_t pid) const;
+  bool EndedLately(pid_t pid) const { return lately_.contains(pid); }
   uint64_t changes() const { return changes_; }
   // How often perf was detached by an exec.
   uint64_t detached_execs() const { return detached_execs_; }
@@ -183,9 +184,10 @@ class TreeModel {
   std::unordered_map<uint64_t, EndedThread> ended_threads_;  // by Key()
   std::map<uint32_t, EndedProcess> ended_;
   std::unordered_map<uint32_t, uint32_t> tracks_;
-  std::vector<TaskRecord> orphans_;       // about tasks not known yet
-  std::map<uint32_t, int> want_cmdline_;  // number, tries
-  Thread root_leader_;                    // its CPU time comes with RootEnded
+  std::vector<TaskRecord> orphans_;            // about tasks not known yet
+  std::map<uint32_t, int> want_cmdline_;       // number, tries
+  std::unordered_map<pid_t, int64_t> lately_;  // ended, and when
+  Thread root_leader_;  // its CPU time comes with RootEnded
 };
 
 }  // namespace sonde

@@ -260,15 +260,24 @@ void EventChunkEncoder::Summarise(const EventColumns& events,
   columns.Add(Id(EventColumn::kAggregates), rows.bytes());
 }
 
+bool EventChunkEncoder::busy() const {
+  return std::any_of(inner_ns_.begin(), inner_ns_.end(),
+                     [](uint64_t ns) { return ns != 0; });
+}
+
 void EventChunkEncoder::Aggregate(const EventColumns& events) {
+  // Not in each encoder: there is one for every open track, and the first of
+  // these is as long as there are names.
+  thread_local std::vector<uint32_t> slot_of_name;  // name -> row + 1
+  thread_local std::vector<uint16_t> hit_counts;    // rows x buckets
   aggregates_.clear();
-  hits_.clear();
+  hit_counts.clear();
   const uint32_t max_name =
       *std::max_element(events.name.begin(), events.name.end());
   const size_t max_depth =
       *std::max_element(events.depth.begin(), events.depth.end());
   CHECK(max_name < kMaxNames);
-  if (max_name >= slot_of_name_.size()) slot_of_name_.resize(max_name + 1);
+  if (max_name >= slot_of_name.size()) slot_of_name.resize(max_name + 1);
   if (max_depth + 2 > inner_ns_.size()) inner_ns_.resize(max_depth + 2);
   const auto& kinds = events.rare[Id(EventColumn::kKind)];
   const uint64_t* const kind_of = kinds.data();
@@ -276,7 +285,7 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
   const int64_t* const durs = events.dur_ns.data();
   const uint32_t* const names = events.name.data();
   const uint16_t* const depths = events.depth.data();
-  uint32_t* const slots = slot_of_name_.data();
+  uint32_t* const slots = slot_of_name.data();
   uint64_t* const inner = inner_ns_.data();
   NameAggregate* rows = nullptr;
   uint16_t* hits = nullptr;
@@ -286,10 +295,10 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
     if (slot == 0) {
       aggregates_.emplace_back();
       aggregates_.back().name = names[i];
-      hits_.resize(aggregates_.size() * Histogram::kBuckets);
+      hit_counts.resize(aggregates_.size() * Histogram::kBuckets);
       slot = slots[names[i]] = static_cast<uint32_t>(aggregates_.size());
       rows = aggregates_.data();
-      hits = hits_.data();
+      hits = hit_counts.data();
     }
     NameAggregate& row = rows[slot - 1];
     const uint64_t size = static_cast<uint64_t>(durs[i]);
@@ -307,8 +316,8 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
     if (depth > 0) inner[depth] += size;
   }
   for (size_t slot = 0; slot < aggregates_.size(); ++slot) {
-    slot_of_name_[aggregates_[slot].name] = 0;
-    const uint16_t* const of_slot = &hits_[slot * Histogram::kBuckets];
+    slot_of_name[aggregates_[slot].name] = 0;
+    const uint16_t* const of_slot = &hit_counts[slot * Histogram::kBuckets];
     for (uint32_t b = 0; b < Histogram::kBuckets; ++b)
       if (of_slot[b] != 0) aggregates_[slot].durations.Add(b, of_slot[b]);
   }

@@ -87,6 +87,10 @@ class EventChunkEncoder {
   std::string Encode(const EventColumns& events, size_t begin, size_t end,
                      bool summaries, EventChunkInfo& info);
 
+  // Slices inside of others have ended and those around them not: the self
+  // times of the next chunk depend on this one.
+  bool busy() const;
+
   // Aggregates of the last chunk encoded with summaries.
   const std::vector<NameAggregate>& aggregates() const { return aggregates_; }
 
@@ -100,10 +104,8 @@ class EventChunkEncoder {
   CompressionMemory memory_;
   std::vector<uint64_t> inner_ns_;  // by depth: covered by slices one deeper
   std::vector<NameAggregate> aggregates_;
-  std::vector<uint32_t> slot_of_name_;  // scratch: name -> row + 1
-  std::vector<uint16_t> hits_;          // scratch: rows x buckets
-  std::vector<uint64_t> rare_;          // scratch: one column
-  std::string raw_;                     // scratch: only grows
+  std::vector<uint64_t> rare_;  // scratch: one column
+  std::string raw_;             // scratch: only grows
 };
 
 // Which columns to decode.

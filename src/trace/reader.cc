@@ -69,9 +69,11 @@ int64_t FrameBehind(const Source& source, int64_t at) {
   const int64_t end =
       at + static_cast<int64_t>(kFrameHeaderSize) + header->length;
   if (end < source.size() && !HeaderAt(source, end)) return next;
-  while (next < std::min(end, source.size()) &&
-         HeaderAt(source, next)->sequence != header->sequence + 1)
+  while (next < std::min(end, source.size())) {
+    const auto found = HeaderAt(source, next);
+    if (found && found->sequence == header->sequence + 1) break;
     next = FindFrame(source, next + 1);
+  }
   return next;
 }
 

@@ -11,16 +11,14 @@
 namespace sonde {
 namespace {
 
-// How far ahead the disk is allocated beyond the reserve, so that not every
-// append is a system call more.
-constexpr int64_t kAllocateAhead = 4 << 20;
 constexpr int64_t kMinReserve = 16 << 10;
 
 }  // namespace
 
 Result<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path,
                                                    bool replace,
-                                                   int64_t reserve_bytes) {
+                                                   int64_t reserve_bytes,
+                                                   int64_t ahead_bytes) {
   if (replace && ::unlink(path.c_str()) != 0 && errno != ENOENT)
     return ErrnoError(path, errno);
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -46,6 +44,7 @@ Result<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path,
   auto sink = std::unique_ptr<FileSink>(
       new FileSink(path, std::move(fd), reserve_bytes));
   sink->allocated_ = reserve_bytes;
+  sink->ahead_ = ahead_bytes;
   return sink;
 }
 
@@ -58,13 +57,14 @@ FileSink::~FileSink() {
 Status FileSink::Append(std::string_view bytes) {
   const int64_t end = size_ + static_cast<int64_t>(bytes.size());
   if (reserve_ > 0 && !reserve_open_ && end + reserve_ > allocated_) {
-    for (int64_t ahead : {kAllocateAhead, int64_t{0}}) {
+    for (int64_t ahead : {ahead_, int64_t{0}}) {
       const int64_t want = end + reserve_ + ahead;
       if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, size_, want - size_) ==
           0) {
         allocated_ = want;
         break;
       }
+      // The second time, without anything ahead, is the last.
       if (ahead == 0) return ErrnoError(path_, errno);
     }
   }

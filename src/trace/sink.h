@@ -39,7 +39,8 @@ class FileSink : public Sink {
   // Fails if `path` exists, unless `replace`.
   static Result<std::unique_ptr<FileSink>> Create(const std::string& path,
                                                   bool replace,
-                                                  int64_t reserve_bytes);
+                                                  int64_t reserve_bytes,
+                                                  int64_t ahead_bytes = 0);
   ~FileSink() override;
 
   Status Append(std::string_view bytes) override;
@@ -58,6 +59,7 @@ class FileSink : public Sink {
   Fd fd_;
   int64_t size_ = 0;
   int64_t reserve_;        // wanted behind the end; 0: none
+  int64_t ahead_ = 0;      // allocated beyond it, to save system calls
   int64_t allocated_ = 0;  // bytes of disk that are ours for sure
   bool reserve_open_ = false;
 };

@@ -13,8 +13,13 @@ namespace sonde {
 
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Create(
     const std::string& path, const FileHeader& header, const Options& options) {
-  TRY(auto sink,
-      FileSink::Create(path, options.replace, options.reserve_bytes));
+  // Within a limit also the disk set aside counts.
+  const bool limited = options.max_bytes > 0;
+  const int64_t reserve =
+      limited ? std::min(options.reserve_bytes, options.max_bytes / 8)
+              : options.reserve_bytes;
+  TRY(auto sink, FileSink::Create(path, options.replace, reserve,
+                                  limited ? 0 : options.reserve_bytes));
   auto writer = std::unique_ptr<TraceWriter>(
       new TraceWriter(std::move(sink), path, header, options));
   if (writer->failure_) {
@@ -130,12 +135,18 @@ void TraceWriter::EndTick() {
     if (groups_[id].get() == group) SealGroup(id);
 }
 
+void TraceWriter::OpenTrack(uint32_t track) {
+  tracks_[track].open = std::make_unique<OpenTrackState>();
+  open_tracks_.push_back(track);
+}
+
 void TraceWriter::SealTrack(uint32_t track) {
-  TrackBuffer& buffer = *tracks_[track];
+  TrackState& state = tracks_[track];
+  OpenTrackState& buffer = *state.open;
   if (buffer.events.size() == 0) return;
   IndexEntry entry;
   entry.events.track = track;
-  entry.events.first_ordinal = buffer.ordinal;
+  entry.events.first_ordinal = state.ordinal;
   const std::string payload = buffer.encoder.Encode(
       buffer.events, 0, buffer.events.size(), true, entry.events);
   events_ += buffer.events.size();
@@ -143,12 +154,11 @@ void TraceWriter::SealTrack(uint32_t track) {
   // Also if it was given up at once, as too large for max_bytes.
   if (put || !failure_) {
     for (const NameAggregate& row : buffer.encoder.aggregates()) {
-      NameAggregate& total = buffer.totals[row.name];
-      total.name = row.name;
-      total.Merge(row);
+      NameAggregate& total = state.totals[row.name];
+      AddTotal(total, row);
     }
   }
-  buffer.ordinal += buffer.events.size();
+  state.ordinal += buffer.events.size();
   buffer.events.Clear();
   buffer.journaled = 0;
 }
@@ -203,12 +213,12 @@ void TraceWriter::Flush() {
 
 void TraceWriter::FlushToJournal() {
   SealTables(true);
-  for (uint32_t track = 1; track < tracks_.size(); ++track) {
-    TrackBuffer& buffer = *tracks_[track];
+  for (const uint32_t track : open_tracks_) {
+    OpenTrackState& buffer = *tracks_[track].open;
     if (buffer.journaled == buffer.events.size()) continue;
     EventChunkInfo info;
     info.track = track;
-    info.first_ordinal = buffer.ordinal + buffer.journaled;
+    info.first_ordinal = tracks_[track].ordinal + buffer.journaled;
     PutJournal(FrameKind::kEvents,
                buffer.encoder.Encode(buffer.events, buffer.journaled,
                                      buffer.events.size(), false, info));
@@ -236,7 +246,16 @@ void TraceWriter::FlushToJournal() {
 void TraceWriter::Seal() {
   // Tables first: a chunk that can be read can also be named.
   SealTables(false);
-  for (uint32_t track = 1; track < tracks_.size(); ++track) SealTrack(track);
+  std::erase_if(open_tracks_, [&](uint32_t track) {
+    TrackState& state = tracks_[track];
+    const bool silent =
+        state.open->events.size() == 0 && !state.open->encoder.busy();
+    if (silent)
+      state.open.reset();
+    else
+      SealTrack(track);
+    return silent;
+  });
   for (uint32_t id = 1; id < groups_.size(); ++id) SealGroup(id);
   if (journal_) StartJournal();
 }
@@ -345,7 +364,7 @@ std::vector<TrackTotal> TraceWriter::AllTotals() const {
   std::vector<TrackTotal> out;
   for (uint32_t track = 1; track < tracks_.size(); ++track) {
     const size_t first = out.size();
-    for (const auto& entry : tracks_[track]->totals)
+    for (const auto& entry : tracks_[track].totals)
       out.push_back({track, entry.second});
     std::sort(out.begin() + static_cast<ptrdiff_t>(first), out.end(),
               [](const TrackTotal& a, const TrackTotal& b) {

@@ -75,9 +75,11 @@ class TraceWriter {
   void UpdateLoss(size_t handle, const Loss& loss);
 
   void AddEvent(uint32_t track, const Event& event) {
-    TrackBuffer& buffer = *tracks_[track];
-    buffer.events.Add(event);
-    if (buffer.events.size() == kMaxChunkEvents) SealTrack(track);
+    TrackState& state = tracks_[track];
+    if (!state.open) [[unlikely]]
+      OpenTrack(track);
+    state.open->events.Add(event);
+    if (state.open->events.size() == kMaxChunkEvents) SealTrack(track);
   }
 
   // One tick of a group: BeginTick, then Set for each series that has a value,
@@ -109,10 +111,15 @@ class TraceWriter {
   uint64_t events() const { return events_; }
 
  private:
-  struct TrackBuffer {
+  // What a track needs while events come. A tree of a million short processes
+  // has a million tracks, so this goes when a track has been silent.
+  struct OpenTrackState {
     EventColumns events;
     EventChunkEncoder encoder;
     size_t journaled = 0;  // events already in the journal
+  };
+  struct TrackState {
+    std::unique_ptr<OpenTrackState> open;
     uint64_t ordinal = 0;  // events in chunks before
     std::unordered_map<uint32_t, NameAggregate> totals;
   };
@@ -146,6 +153,7 @@ class TraceWriter {
               const FileHeader& header, const Options& options);
 
   void SetBits(uint32_t series, uint64_t value);
+  void OpenTrack(uint32_t track);
   void SealTrack(uint32_t track);
   void SealGroup(uint32_t group);
   void SealTables(bool journal);
@@ -160,7 +168,8 @@ class TraceWriter {
   void Stop(const Error& error);
   bool MakeRoom(FrameKind kind, int64_t bytes);
   int64_t ClosingBytes() const;
-  bool Compact();
+  bool Compact(int64_t bytes);
+  void AddTotal(NameAggregate& total, const NameAggregate& row);
   void CountDropped(const IndexEntry& entry, std::string_view payload);
   void NoteDropped();
   std::vector<TrackTotal> AllTotals() const;
@@ -195,7 +204,9 @@ class TraceWriter {
   std::map<std::string, uint32_t, std::less<>> meta_keys_;
   std::unordered_map<std::string, uint32_t> arg_ids_, frame_ids_, stack_ids_;
 
-  std::vector<std::unique_ptr<TrackBuffer>> tracks_;
+  std::vector<TrackState> tracks_;
+  std::vector<uint32_t> open_tracks_;
+  int64_t total_bytes_ = 0;  // about what the totals will take in the file
   std::vector<std::unique_ptr<CounterGroup>> groups_;
   std::vector<SeriesState> series_;
   CounterGroup* open_group_ = nullptr;

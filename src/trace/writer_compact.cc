@@ -21,14 +21,18 @@ bool IsChunk(const IndexEntry& entry) {
 
 // What Close() will need at most, beyond what is in the file now.
 int64_t TraceWriter::ClosingBytes() const {
-  int64_t totals = 0;
-  const auto add = [&](const NameAggregate& row) {
-    totals += 48 + static_cast<int64_t>(row.durations.buckets().size()) * 4;
+  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + total_bytes_;
+}
+
+void TraceWriter::AddTotal(NameAggregate& total, const NameAggregate& row) {
+  const auto size = [](const NameAggregate& one) {
+    if (one.count == 0) return int64_t{0};
+    return 32 + static_cast<int64_t>(one.durations.buckets().size()) * 4;
   };
-  for (size_t track = 1; track < tracks_.size(); ++track)
-    for (const auto& entry : tracks_[track]->totals) add(entry.second);
-  for (const auto& entry : dropped_totals_) add(entry.second);
-  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + totals;
+  total_bytes_ -= size(total);
+  total.name = row.name;
+  total.Merge(row);
+  total_bytes_ += size(total);
 }
 
 bool TraceWriter::MakeRoom(FrameKind kind, int64_t bytes) {
@@ -46,7 +50,7 @@ bool TraceWriter::MakeRoom(FrameKind kind, int64_t bytes) {
     return file_->size() + journal + bytes + ClosingBytes() <=
            options_.max_bytes;
   };
-  return fits() || (Compact() && fits());
+  return fits() || (Compact(bytes) && fits());
 }
 
 void TraceWriter::CountDropped(const IndexEntry& entry,
@@ -71,8 +75,7 @@ void TraceWriter::CountDropped(const IndexEntry& entry,
   if (!decoder.Open(payload) || !decoder.Aggregates(rows)) return;
   for (const NameAggregate& row : rows) {
     NameAggregate& total = dropped_totals_[{entry.events.track, row.name}];
-    total.name = row.name;
-    total.Merge(row);
+    AddTotal(total, row);
   }
 }
 
@@ -83,14 +86,20 @@ void TraceWriter::NoteDropped() {
     dropped_handle_ = AddLoss(dropped_);
 }
 
-bool TraceWriter::Compact() {
-  int64_t excess = file_->size() - options_.max_bytes / 2;
+bool TraceWriter::Compact(int64_t bytes) {
+  // Half of the limit, or less if what is to come needs more than the rest.
+  const int64_t journal = journal_ ? journal_->size() : 0;
+  const int64_t coming = bytes + journal + ClosingBytes();
+  int64_t excess =
+      std::max(file_->size() - options_.max_bytes / 2,
+               file_->size() + coming - options_.max_bytes / 8 * 7);
   // Nothing may be moved unless all that follows is done as well.
   if (excess <= 0 || std::none_of(index_.begin(), index_.end(), &IsChunk))
     return false;
   std::vector<IndexEntry> kept;
   int64_t to = kFileHeaderSize;
-  for (IndexEntry entry : index_) {
+  for (size_t i = 0; i < index_.size(); ++i) {
+    IndexEntry entry = index_[i];
     // Totals of chunks dropped earlier are rewritten below.
     const bool stale = entry.kind == FrameKind::kTotals;
     if (stale || (IsChunk(entry) && excess > 0)) {
@@ -109,6 +118,10 @@ bool TraceWriter::Compact() {
       Status status = frame.ok() ? file_->WriteAt(to, frame.value())
                                  : Status(frame.error());
       if (!status.ok()) {
+        // What was moved is where it is now; the rest is where it was.
+        kept.insert(kept.end(), index_.begin() + static_cast<ptrdiff_t>(i),
+                    index_.end());
+        index_ = std::move(kept);
         Stop(status.error());
         return false;
       }

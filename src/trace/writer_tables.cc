@@ -51,7 +51,7 @@ uint32_t TraceWriter::Intern(std::string_view text) {
 
 uint32_t TraceWriter::AddTrack(Track track) {
   track.id = static_cast<uint32_t>(tracks_.size());
-  tracks_.push_back(std::make_unique<TrackBuffer>());
+  tracks_.emplace_back();
   track_rows_.At(track.id) = track;
   track_rows_.Mark(track.id);
   return track.id;

@@ -206,6 +206,11 @@ case("bash_traps", ["bash", "-c", "trap 'echo bye; exit 11' EXIT; trap 'echo usr
                     "kill -USR1 $$; echo end"])
 case("kill_0_of_a_group_of_its_own", ["setsid", "-w", "sh", "-c",
                                       "trap 'echo term; exit 3' TERM; kill 0; echo x"])
+case("kill_0_by_children_that_are_gone", ["setsid", "-w", *py(
+    "import signal,subprocess,time\nn=[]\n"
+    "signal.signal(signal.SIGUSR1, lambda *a: n.append(1))\n"
+    "for i in range(20): subprocess.run(['/bin/kill','-USR1','0'])\n"
+    "time.sleep(.2); print(len(n))")])
 case("pipeline", sh("seq 100000 | sort -rn | tail -3; false | cat; true | false"))
 case("deep_tree", sh("f() { [ $1 -eq 0 ] && exit 7; sh -c \"$2\" x $(($1-1)) \"$2\"; };"
                      "n='[ $1 -eq 0 ] && exit 7; sh -c \"$2\" x $(($1-1)) \"$2\"'; f 25 \"$n\""))
@@ -279,7 +284,7 @@ def nested_run_joins():
     equal("stdout", done.stdout, "in\n")
     equal("status", done.returncode, 5)
     true(f"says so: {done.stderr!r}",
-         done.stderr.startswith("sonde: joined the recording of "))
+         done.stderr.startswith("sonde: already recorded, into "))
     equal("lines", done.stderr.count("\n"), 1)
     true("no trace of its own", not os.path.exists(inner))
 
@@ -298,6 +303,35 @@ def refuses_to_overwrite():
     equal("status with --force", done.returncode, 0)
     run.check(trace)
     equal("mode", os.stat(trace).st_mode & 0o777, 0o600)
+
+
+def a_start_that_fails_leaves_the_old_trace():
+    trace = run.path("t.sonde")
+    with open(trace, "w") as f:
+        f.write("precious")
+    done = subprocess.run([run.sonde, "run", "--force", "-o", trace, "--", "/no/such"],
+                          capture_output=True)
+    equal("status", done.returncode, 127)
+    equal("the file", open(trace).read(), "precious")
+    equal("beside it", os.listdir(os.path.dirname(trace)), ["t.sonde"])
+
+
+def a_closed_stream_ends_for_its_reader():
+    """The command closes its stdout and an inherited pipe, and lives on."""
+    out_read, out_write = os.pipe()
+    extra_read, extra_write = os.pipe()
+    child = subprocess.Popen(
+        [run.sonde, "run", "--quiet", "-o", run.path("t.sonde"), "--", "sh", "-c",
+         f"exec >&- {extra_write}>&-; sleep 2"],
+        stdout=out_write, pass_fds=[extra_write])
+    os.close(out_write)
+    os.close(extra_write)
+    begin = time.monotonic()
+    for name, fd in (("stdout", out_read), ("inherited pipe", extra_read)):
+        equal(name, os.read(fd, 1), b"")
+        os.close(fd)
+    true("before the command ended", time.monotonic() - begin < 1.5)
+    equal("status", child.wait(), 0)
 
 
 def never_replaces_a_device():
@@ -330,7 +364,8 @@ def leaves_nothing_behind():
     equal("in /dev/shm", set(os.listdir("/dev/shm")) - before, set())
 
 
-for test in (nested_run_joins, refuses_to_overwrite, never_replaces_a_device,
+for test in (nested_run_joins, refuses_to_overwrite,
+             a_start_that_fails_leaves_the_old_trace, a_closed_stream_ends_for_its_reader, never_replaces_a_device,
              default_names_do_not_collide, leaves_nothing_behind,
              unwritable_directory_is_said_before_the_start):
     run.case(test.__name__, test)
