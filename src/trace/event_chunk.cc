@@ -357,7 +357,15 @@ bool EventChunkDecoder::has_summaries() const {
 }
 
 bool EventChunkDecoder::Decode(uint32_t mask, EventColumns& out) {
-  out.Clear();
+  // What is decoded again keeps its size, so that it is not cleared for
+  // nothing.
+  if (!(mask & kMaskTime)) {
+    out.end_ns.clear();
+    out.dur_ns.clear();
+  }
+  if (!(mask & kMaskName)) out.name.clear();
+  if (!(mask & kMaskDepth)) out.depth.clear();
+  for (auto& values : out.rare) values.clear();
   const size_t count = info_.count;
   bool ok = true;
   if (mask & kMaskTime) {

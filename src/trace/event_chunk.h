@@ -127,7 +127,7 @@ class EventChunkDecoder {
 
   const EventChunkInfo& info() const { return info_; }
 
-  // Columns not asked for are left empty.
+  // Columns not asked for are left empty. After false, `out` means nothing.
   bool Decode(uint32_t mask, EventColumns& out);
   bool Aggregates(std::vector<NameAggregate>& out);
   bool has_summaries() const;
