@@ -106,4 +106,11 @@ int Main(const Args& args) {
 }  // namespace
 }  // namespace sonde
 
-int main(int argc, char** argv) { return sonde::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  const int code = sonde::Main({argv + 1, argv + argc});
+  // What did not get out was not said.
+  if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return code;
+  std::fputs("sonde: standard output: cannot be written\n", stderr);
+  return code == 0 ? 1 : code;
+}

@@ -9,6 +9,7 @@
 #include "analyze/scan.h"
 #include "analyze/steady.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cli/lines.h"
 
 namespace sonde {
@@ -103,12 +104,15 @@ Lines LossLines(const Report& report, size_t most) {
     Append(out, Wrap("Lost: ",
                      "the end of the recording: it was cut off or still goes "
                      "on. What follows is what was written so far."));
+  size_t shown = 0;
   for (const Loss& loss : report.losses) {
-    if (out.size() >= most) {
+    // One at least; what is damaged matters more than how many there are.
+    if (shown > 0 && out.size() >= most) {
       out.push_back(fmt::format("Lost: and {} more (see --json)",
-                                report.losses.size() - most + 1));
+                                report.losses.size() - shown));
       break;
     }
+    ++shown;
     Append(out,
            Wrap("Lost: ", fmt::format("{}: {}{}", Printable(loss.reason, 40),
                                       Printable(loss.detail),
@@ -174,7 +178,15 @@ Lines RunLines(const Report& report) {
     text += fmt::format(", paused {}", FormatDuration(run.paused_ns));
   if (const std::string exit = store.Meta("exit"); !exit.empty())
     text += ", " + Printable(exit, 20);
-  if (const MaybeNs alive = MetaNs(store, "still_running"); alive.value_or(0))
+  // The command itself, or what it left behind.
+  const auto root = store.processes().find(1);
+  const bool stopped = store.reader().finished() &&
+                       root != store.processes().end() &&
+                       root->second.exit == Process::Exit::kRunning;
+  if (stopped)
+    text += ", recording stopped while the command went on";
+  else if (const MaybeNs alive = MetaNs(store, "still_running");
+           alive.value_or(0))
     text += fmt::format(
         ", {} still running",
         Plural(static_cast<uint64_t>(*alive), "descendant", "descendants"));
@@ -381,14 +393,18 @@ Lines MissingLines(const Report& report) {
 
 Lines OverheadLines(const Report& report) {
   const OverheadFacts& o = report.facts.overhead;
-  return Wrap("Sonde    ",
-              fmt::format("cost {} of one core and {} of memory; {} in {}",
-                          o.share_of_core
-                              ? fmt::format("{:.2f} %", *o.share_of_core * 100)
-                              : "-",
-                          Bytes(o.rss_bytes),
-                          FormatBytes(static_cast<double>(o.trace_bytes)),
-                          Quoted(report.facts.store->path())));
+  // The share of a short run says nothing: most of it is start and end.
+  const bool brief = report.facts.run.wall_ns < kNsPerSec;
+  std::string cpu = "-";
+  if (o.cpu_ns && (brief || !o.share_of_core))
+    cpu = FormatDuration(*o.cpu_ns) + " of CPU";
+  else if (o.share_of_core)
+    cpu = fmt::format("{:.2f} % of one core", *o.share_of_core * 100);
+  return Wrap(
+      "Sonde    ",
+      fmt::format("cost {} and {} of memory; {} in {}", cpu, Bytes(o.rss_bytes),
+                  FormatBytes(static_cast<double>(o.trace_bytes)),
+                  Quoted(report.facts.store->path())));
 }
 
 std::string Joined(const std::vector<Lines>& parts, bool blank_between) {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "collect/proc/proc_file.h"
@@ -38,8 +37,7 @@ TaskRecord Record(TaskRecord::Kind kind, int64_t time_ns, pid_t pid, pid_t tid,
   record.time_ns = time_ns;
   record.pid = pid;
   record.tid = tid;
-  std::memcpy(record.comm, comm.data(),
-              std::min(comm.size(), sizeof(record.comm) - 1));
+  comm.copy(record.comm, sizeof(record.comm) - 1);
   return record;
 }
 

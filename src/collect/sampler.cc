@@ -383,8 +383,10 @@ void TreeSampler::SampleProcess(ProcessState& process) {
     Put(process, kMinorFaults, stat->minor_faults);
     Put(process, kMajorFaults, stat->major_faults);
     Put(process, kThreads, stat->threads);
-    Put(process, kRss,
-        stat->resident_pages * static_cast<uint64_t>(page_bytes_));
+    // A process that ends has no memory any more, which is not what it used.
+    if (stat->resident_pages > 0)
+      Put(process, kRss,
+          stat->resident_pages * static_cast<uint64_t>(page_bytes_));
   }
   if (!process.io_denied) {
     int error = 0;

@@ -8,6 +8,7 @@ for in the same build tree.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,12 @@ class Runner:
         self.checker = os.path.join(build, "tests", "trace_check")
         self.dir = tempfile.mkdtemp(prefix="sonde-e2e-")
         os.environ.pop("SONDE_SESSION", None)
+        # Whoever started us may ignore some (nohup does): a shell cannot trap
+        # what was ignored before it began.
+        for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM,
+                       signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def case(self, name, function, *args):
         if self.words and not any(word in name for word in self.words):

@@ -160,8 +160,9 @@ TEST(DiskStats, PartitionsAndStackedDisksAreLeftOut) {
        {"loop0", "ram1", "sda", "sda1", "nvme0n1", "nvme0n1p2", "xvda1", "dm-0",
         "md127", "mmcblk0", "mmcblk0p1"})
     text += std::string("   8  0 ") + name + " 10 0 20 0 30 0 40 0 0 50 0\n";
+  text += "8 0 bad 1 2\n";
   std::vector<DiskStat> disks;
-  ParseDiskStats(text + "8 0 bad 1 2\n", disks);
+  ParseDiskStats(text, disks);
   std::vector<std::string> names;
   for (const DiskStat& disk : disks) names.emplace_back(disk.name);
   EXPECT_EQ(names,

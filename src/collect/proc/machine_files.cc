@@ -120,11 +120,12 @@ void ParseDiskStats(std::string_view text, std::vector<DiskStat>& out) {
       continue;
     out.push_back(disk);
   }
-  // A partition stands behind its disk. Some machines have only sda1.
+  // A partition is left out if its disk is there. Some machines have only sda1.
+  const std::vector<DiskStat> all = out;
   std::erase_if(out, [&](const DiskStat& one) {
     const std::string_view parent = ParentDisk(one.name);
     return !parent.empty() &&
-           std::any_of(out.begin(), out.end(), [&](const DiskStat& other) {
+           std::any_of(all.begin(), all.end(), [&](const DiskStat& other) {
              return other.name == parent;
            });
   });
