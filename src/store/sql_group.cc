@@ -56,7 +56,7 @@ void GroupedEvents::OrderNames() {
 
 // How many groups will fit, so that few are kept in vain.
 size_t GroupedEvents::GuessLimit() const {
-  constexpr double kBytesPerValue = 2.5;
+  constexpr double kBytesPerValue = 2.3;
   double bytes = 0;
   for (size_t i = first_; i < groups_.size(); ++i) {
     bytes += static_cast<double>(groups_[i].total) * kBytesPerValue *
