@@ -121,19 +121,37 @@ TEST_F(SqlTest, GroupByNameEqualsASumOverTheEvents) {
   EXPECT_EQ(plan.size(), 1u) << "SQLite must not have to sort";
 }
 
-// The same rows, whatever fits into memory: all, some names, not even one.
-TEST_F(SqlTest, GroupsAreWholeWhenMemoryIsShort) {
-  for (const size_t max_bytes :
-       {size_t{64} << 20, size_t{40} << 10, size_t{1}}) {
+// The same rows, whatever fits into memory: all, some names, not even one. The
+// durations are long, so that rows are larger than was guessed, more names are
+// begun than fit, and the last of them have to wait after all.
+TEST(SqlGroupTest, GroupsAreWholeWhenMemoryIsShort) {
+  auto bytes = std::make_shared<std::string>();
+  auto writer = TraceWriter::CreateInMemory({}, bytes);
+  constexpr uint32_t kNames = 8;
+  constexpr int kEvents = 80'000;
+  for (uint32_t i = 0; i < kNames; ++i) writer->Intern(std::to_string(i));
+  const uint32_t track = writer->AddTrack({});
+  for (int i = 0; i < kEvents; ++i) {
+    Event event;
+    event.dur_ns = (int64_t{1} << 40) + i;
+    event.begin_ns = i - event.dur_ns;
+    event.name = 1 + static_cast<uint32_t>(i) % kNames;
+    writer->AddEvent(track, event);
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  const auto store = Store::OfBytes(bytes, "t").Take();
+  std::vector<size_t> sizes = {size_t{64} << 20, 1};
+  for (size_t kib = 20; kib <= 600; kib += 20) sizes.push_back(kib << 10);
+  for (const size_t max_bytes : sizes) {
     SqlRequest request;
     request.group_by = kColName;
-    request.columns_used = 1u << kColName | 1u << kColDur | 1u << kColTs;
+    request.columns_used = 1u << kColName | 1u << kColDur;
     EventFilter filter;
     filter.kind = Event::Kind::kSlice;
     GroupedEvents rows(*store, filter, request, max_bytes);
-    size_t count = 0;
+    int count = 0;
     while (rows.Next() == SQLITE_ROW) ++count;
-    EXPECT_EQ(std::to_string(count), Query("SELECT count(*) FROM slice")[0]);
+    EXPECT_EQ(count, kEvents) << max_bytes;
   }
 }
 
