@@ -21,7 +21,7 @@ namespace sonde {
 // kept but read from the trace as it is given out.
 class GroupedEvents : public SqlRows {
  public:
-  static constexpr size_t kMaxBytes = 128 << 20;
+  static constexpr size_t kMaxBytes = 256 << 20;
 
   GroupedEvents(const Store& store, EventFilter filter,
                 const SqlRequest& request, size_t max_bytes = kMaxBytes);

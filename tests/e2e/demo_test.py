@@ -11,9 +11,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SONDE = os.environ.get("SONDE", str(ROOT / "build/src/sonde"))
+BUSY = 0.25  # cores
 POINTS = 0.03
 
 
@@ -40,11 +42,8 @@ def expect(name, good, why=""):
     print(f"ok demo/{name}" if good else f"FAIL demo/{name} {why}")
 
 
-def main():
-    for verb in ("run", "report"):
-        if not has(verb):
-            print(f"skip demo `sonde {verb}` is not in this build")
-            return
+def record():
+    """The finished run of the example, and its report."""
     with tempfile.TemporaryDirectory() as scratch:
         trace = os.path.join(scratch, "demo.sonde")
         done = subprocess.run(
@@ -52,11 +51,30 @@ def main():
              str(ROOT / "examples/pipeline/run.sh")],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=120)
-        expect("the_example_ends_well", done.returncode == 0,
-               f"exit {done.returncode}")
         said = subprocess.run([SONDE, "report", "--json", trace],
                               capture_output=True, text=True, timeout=60)
-    report = json.loads(said.stdout)
+    return done, json.loads(said.stdout)
+
+
+def others(report):
+    """Cores that other programs used."""
+    return report["machine"]["other_cores"] or 0
+
+
+def main():
+    for verb in ("run", "report"):
+        if not has(verb):
+            print(f"skip demo `sonde {verb}` is not in this build")
+            return
+    # Idle cores are part of the finding: where others use them, again.
+    for attempt in range(3):
+        done, report = record()
+        if others(report) < BUSY:
+            break
+        print(f"other programs used {others(report):.2f} cores", flush=True)
+        time.sleep(5)
+    expect("the_example_ends_well", done.returncode == 0,
+           f"exit {done.returncode}")
     own = truth(done.stdout)
     expect("the_example_tells_its_times", set(own) == {"loader", "compute"},
            done.stdout[-300:])
@@ -66,12 +84,17 @@ def main():
 
     findings = report["findings"]
     first = findings[0] if findings else {}
-    expect("the_first_finding_is_one_core_bound",
-           first.get("rule") == "one_core_bound", json.dumps(first)[:300])
-    expect("the_finding_names_the_loader", "loader.py" in json.dumps(first),
-           json.dumps(first)[:300])
-    expect("the_verdict_names_the_loader", "loader.py" in report["verdict"],
-           report["verdict"])
+    if others(report) >= BUSY:
+        # Never quiet: then the right answer is that it was not alone.
+        expect("a_busy_machine_is_said", "other programs" in report["verdict"],
+               report["verdict"])
+    else:
+        expect("the_first_finding_is_one_core_bound",
+               first.get("rule") == "one_core_bound", json.dumps(first)[:300])
+        expect("the_finding_names_the_loader", "loader.py" in json.dumps(first),
+               json.dumps(first)[:300])
+        expect("the_verdict_names_the_loader", "loader.py" in report["verdict"],
+               report["verdict"])
     share = cpu_share(report, "loader.py")
     expect("the_share_is_the_programs_own", abs(share - own_share) <= POINTS,
            f"report {share:.3f}, program {own_share:.3f}")
