@@ -65,6 +65,18 @@ void EventColumns::Clear() {
   for (auto& values : rare) values.clear();
 }
 
+void EventColumns::Append(std::span<const Plain> events) {
+  const size_t at = size();
+  end_ns.resize(at + events.size());
+  dur_ns.resize(at + events.size());
+  name.resize(at + events.size());
+  depth.resize(at + events.size());
+  for (size_t i = 0; i < events.size(); ++i) end_ns[at + i] = events[i].end_ns;
+  for (size_t i = 0; i < events.size(); ++i) dur_ns[at + i] = events[i].dur_ns;
+  for (size_t i = 0; i < events.size(); ++i) name[at + i] = events[i].name;
+  for (size_t i = 0; i < events.size(); ++i) depth[at + i] = events[i].depth;
+}
+
 void EventColumns::AddRare(const Event& event) {
   const size_t before = size() - 1;
   const auto put = [&](EventColumn column, uint64_t value) {
@@ -326,25 +338,31 @@ void EventChunkEncoder::Aggregate(const EventColumns& events) {
 std::string EventChunkEncoder::EncodeLod(const std::vector<LodRow>& rows,
                                          int64_t base_ns,
                                          uint32_t node_events) {
-  ByteWriter bytes;
+  size_t values = 0;
+  for (const LodRow& row : rows) values += 2 + 6 * row.nodes.size();
+  std::string out(values * kMaxVarint, '\0');
+  uint8_t* const begin = reinterpret_cast<uint8_t*>(out.data());
+  uint8_t* to = begin;
   for (const LodRow& row : rows) {
     if (row.nodes.empty()) continue;
-    bytes.Varint(row.depth);
-    bytes.Varint(row.nodes.size());
+    to = PutVarintFast(to, row.depth);
+    to = PutVarintFast(to, row.nodes.size());
     int64_t previous = base_ns;
     for (const LodNode& node : row.nodes) {
       const int64_t span = node.end_ns - node.begin_ns;
-      bytes.Signed(node.begin_ns - previous);
-      bytes.Varint(static_cast<uint64_t>(span));
-      bytes.Signed(
-          static_cast<int64_t>(static_cast<uint64_t>(span) - node.busy_ns));
-      bytes.Varint(node.max_dur_ns);
-      bytes.Varint(node.max_name);
-      bytes.Signed(static_cast<int64_t>(node_events) - node.count);
+      const uint64_t idle = static_cast<uint64_t>(span) - node.busy_ns;
+      to = PutVarintFast(to, ZigZag(node.begin_ns - previous));
+      to = PutVarintFast(to, static_cast<uint64_t>(span));
+      to = PutVarintFast(to, ZigZag(static_cast<int64_t>(idle)));
+      to = PutVarintFast(to, node.max_dur_ns);
+      to = PutVarintFast(to, node.max_name);
+      to = PutVarintFast(
+          to, ZigZag(static_cast<int64_t>(node_events) - node.count));
       previous = node.end_ns;
     }
   }
-  return bytes.Take();
+  out.resize(static_cast<size_t>(to - begin));
+  return out;
 }
 
 bool EventChunkDecoder::Open(std::string_view payload) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,17 +25,27 @@ struct EventColumns {
   // kKind .. kFlowOut, by EventColumn.
   std::array<std::vector<uint64_t>, kValueColumns> rare;
 
+  // An event without rare columns.
+  struct Plain {
+    int64_t end_ns;
+    int64_t dur_ns;
+    uint32_t name;
+    uint16_t depth;
+  };
+
   size_t size() const { return end_ns.size(); }
   void Clear();
+  void Append(std::span<const Plain> events);
   void Add(const Event& event) {
     end_ns.push_back(event.begin_ns + event.dur_ns);
     dur_ns.push_back(event.dur_ns);
     name.push_back(event.name);
     depth.push_back(event.depth);
-    const uint64_t any = event.flow_in | event.flow_out | event.category |
-                         event.args | event.stack | event.flags |
-                         static_cast<uint64_t>(event.kind);
-    if (any != 0) AddRare(event);
+    if (IsRare(event)) AddRare(event);
+  }
+  static bool IsRare(const Event& event) {
+    return (event.flow_in | event.flow_out | event.category | event.args |
+            event.stack | event.flags | static_cast<uint64_t>(event.kind)) != 0;
   }
   Event At(size_t i) const;
   uint64_t Rare(EventColumn column, size_t i) const {

@@ -143,6 +143,7 @@ void TraceWriter::OpenTrack(uint32_t track) {
 void TraceWriter::SealTrack(uint32_t track) {
   TrackState& state = tracks_[track];
   OpenTrackState& buffer = *state.open;
+  buffer.Drain();
   if (buffer.events.size() == 0) return;
   IndexEntry entry;
   entry.events.track = track;
@@ -215,6 +216,7 @@ void TraceWriter::FlushToJournal() {
   SealTables(true);
   for (const uint32_t track : open_tracks_) {
     OpenTrackState& buffer = *tracks_[track].open;
+    buffer.Drain();
     if (buffer.journaled == buffer.events.size()) continue;
     EventChunkInfo info;
     info.track = track;
@@ -248,6 +250,7 @@ void TraceWriter::Seal() {
   SealTables(false);
   std::erase_if(open_tracks_, [&](uint32_t track) {
     TrackState& state = tracks_[track];
+    state.open->Drain();
     const bool silent =
         state.open->events.size() == 0 && !state.open->encoder.busy();
     if (silent)
