@@ -83,8 +83,7 @@ size_t Distance(std::string_view a, std::string_view b) {
 }
 
 int Main(const Args& args) {
-  if (args.size() == 2 && args[0] == "help")
-    return Main({args[1], "--help"});
+  if (args.size() == 2 && args[0] == "help") return Main({args[1], "--help"});
   if (args.empty() || args[0] == "help" || args[0] == "--help" ||
       args[0] == "-h")
     return Help();
