@@ -93,7 +93,7 @@ TEST(Sampler, SeesEveryProcessAndItsCpuTime) {
       threads_ns += thread.cpu_ns;
       ++threads;
     }
-  EXPECT_EQ(threads, 2);
+  EXPECT_GE(threads, 2) << "a sanitizer may have threads of its own";
   // Process and threads are read one after the other.
   EXPECT_NEAR(static_cast<double>(threads_ns),
               static_cast<double>(worker.cpu_ns), 30e6);
