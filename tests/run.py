@@ -266,7 +266,7 @@ def fuzz(tally):
     script = ROOT / "tests/fuzz/run_fuzz.sh"
     if not script.exists():
         return tally.skip("fuzz", "no fuzz targets here")
-    if build(tally, "fuzz", "--preset", "fuzz"):
+    if build(tally, "fuzz", "--preset", "fuzz", "--target", "fuzzers"):
         run_script(tally, "fuzz", ["bash", script, FUZZ_SECONDS], 1200)
 
 
