@@ -218,7 +218,7 @@ class CounterChunk:
             data.varint() for _ in range(4))
         self.begin = data.signed()
         self.end = self.begin + data.varint()
-        need(0 < self.count <= 1 << 24 and self.values <= 1 << 24)
+        need(0 < self.count <= 16384 and self.values <= 1 << 24)
         need(-MAX_TIME <= self.begin and self.end <= MAX_TIME)
         self.data = data
 
