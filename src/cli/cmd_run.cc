@@ -170,6 +170,7 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
   if (result.exec_error != 0)
     return TellExecFailure(run.command[0], result.exec_error);
   if (!run.quiet) {
+    EndEarlyLike(result.wait_status);
     const auto summary = Summary(options.trace);
     if (summary.ok())
       std::fputs(summary.value().c_str(), stderr);

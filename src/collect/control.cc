@@ -36,6 +36,8 @@ bool OfThisUser(int socket) {
          (peer.uid == ::getuid() || peer.uid == 0);
 }
 
+Fd OpenSpare() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
 }  // namespace
 
 Result<ControlServer> ControlServer::Listen(int dir, int epoll,
@@ -51,7 +53,8 @@ Result<ControlServer> ControlServer::Listen(int dir, int epoll,
       ::listen(socket.get(), kMaxClients) != 0 ||
       ::epoll_ctl(epoll, EPOLL_CTL_ADD, socket.get(), &event) != 0)
     return ErrnoError("control socket", errno);
-  return ControlServer(std::move(socket), epoll, std::move(handler));
+  return ControlServer(std::move(socket), OpenSpare(), epoll,
+                       std::move(handler));
 }
 
 bool ControlServer::Serve(int fd) {
@@ -86,6 +89,13 @@ bool ControlServer::Serve(int fd) {
 void ControlServer::Accept() {
   Fd fd(
       ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd.valid() && (errno == EMFILE || errno == ENFILE) && spare_.valid()) {
+    // One that cannot be taken would wake us again and again: hang up on it.
+    spare_.Reset();
+    fd.Reset(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    fd.Reset();
+    spare_ = OpenSpare();
+  }
   if (!fd.valid() || !OfThisUser(fd.get())) return;
   if (clients_.size() >= kMaxClients)
     clients_.erase(std::min_element(clients_.begin(), clients_.end(),

@@ -46,13 +46,15 @@ class ControlServer {
     uint64_t number = 0;  // grows: the smallest is the oldest
   };
 
-  ControlServer(Fd socket, int epoll, Handler handler)
+  ControlServer(Fd socket, Fd spare, int epoll, Handler handler)
       : socket_(std::move(socket)),
+        spare_(std::move(spare)),
         epoll_(epoll),
         handler_(std::move(handler)) {}
   void Accept();
 
   Fd socket_;
+  Fd spare_;  // given up to take in one more when there are no descriptors
   int epoll_;
   Handler handler_;
   std::map<int, Client> clients_;

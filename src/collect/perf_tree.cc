@@ -196,6 +196,7 @@ void PerfTree::Drain(int64_t now_ns, int64_t up_to_ns) {
     model_.Apply(pending_[taken++]);
   pending_.erase(pending_.begin(),
                  pending_.begin() + static_cast<ptrdiff_t>(taken));
+  if (pending_.empty()) world_.ForgetForeseen();
   if (!cpu_losses.empty())
     NoteLosses(cpu_losses, now_ns, "CPU times of threads that have ended");
   if (!losses.empty()) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 #include "collect/proc/proc_file.h"
@@ -87,8 +88,11 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
   if (!model_.live().contains(number)) return false;
   const ProcessTree::Live& live = model_.live().at(number);
   const pid_t pid = live.pid;
+  int error = 0;
   const auto stat = ParseProcessStat(
-      ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
+      ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_, &error));
+  // Not readable now (too many open files) is not gone.
+  if (!stat && error != 0 && error != ENOENT && error != ESRCH) return true;
   const auto [at, fresh] = seen_.try_emplace(number);
   Seen& seen = at->second;
   if (stat && fresh) {
@@ -128,21 +132,23 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
 
 void ProcScan::AddThreads(const ProcessTree::Live& live, int64_t now_ns,
                           bool end_missing) {
-  const std::vector<pid_t> tids =
+  std::vector<pid_t> tids =
       NumbersIn(fmt::format("/proc/{}/task", live.pid));
   if (tids.empty()) return;
   const pid_t pid = live.pid;
   std::vector<pid_t> known;
   for (const auto& [number, tid] : live.threads) known.push_back(tid);
+  std::sort(known.begin(), known.end());
   for (const pid_t tid : tids) {
-    if (std::find(known.begin(), known.end(), tid) != known.end()) continue;
+    if (std::binary_search(known.begin(), known.end(), tid)) continue;
     TaskRecord record = Record(TaskRecord::Kind::kFork, now_ns, pid, tid);
     record.ppid = record.ptid = pid;
     model_.Apply(record);
   }
   if (!end_missing) return;
+  std::sort(tids.begin(), tids.end());
   for (const pid_t tid : known)
-    if (std::find(tids.begin(), tids.end(), tid) == tids.end())
+    if (!std::binary_search(tids.begin(), tids.end(), tid))
       model_.Apply(Record(TaskRecord::Kind::kExit, now_ns, pid, tid));
 }
 

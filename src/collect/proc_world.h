@@ -29,6 +29,8 @@ class ProcWorld : public TaskWorld {
   // A process has just been forked and will be Begun() soon. The earlier its
   // pidfd is opened, the more short lives are caught.
   void Foresee(pid_t pid);
+  // None that was foreseen is to come any more.
+  void ForgetForeseen() { foreseen_.clear(); }
 
   std::optional<State> Look(pid_t pid) override;
   std::string Cmdline(pid_t pid) override;

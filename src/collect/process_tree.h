@@ -51,7 +51,7 @@ class ProcessTree {
   struct Live {
     uint32_t number = 0;
     pid_t pid = 0;
-    std::vector<std::pair<uint32_t, pid_t>> threads;  // number, tid
+    std::vector<std::pair<uint32_t, pid_t>> threads;  // number (rising), tid
   };
 
   // `root` has been forked and waits before its exec.

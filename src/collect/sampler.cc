@@ -1,8 +1,8 @@
 // One Tick() reads everything that is due, cheapest question first:
 //
-//     process's CPU clock   moved since the last tick?    0.5 us, no file
-//       stat io             only if it moved
-//       each thread's schedstat
+//     process's CPU clock   moved since the last tick?    0.7 us, no file
+//       stat io             only if it moved; four times a second if by
+//       each thread's schedstat   less than 2 %
 //     once a second         context switches of threads that ran
 //     every ten seconds     PSS of processes that ran, 0.1 % of a core at most
 //     ten times a second    the machine's files
@@ -20,6 +20,7 @@
 #include <array>
 #include <cerrno>
 #include <map>
+#include <ranges>
 
 #include "base/time.h"
 #include "collect/machine_sampler.h"
@@ -32,6 +33,10 @@ namespace {
 constexpr uint32_t kMachineGroup = 1, kTaskGroup = 2, kSlowGroup = 3;
 
 constexpr int64_t kMachineEveryNs = 100 * kNsPerMs;
+// A process's files cost about 15 us of a core. One that used less than 1/50 of
+// it would soon cost more to look at than to run: it is asked more seldom.
+constexpr int64_t kBarelyRan = 50;
+constexpr int64_t kBarelyRanEveryNs = 250 * kNsPerMs;
 constexpr int64_t kSwitchesEveryNs = 1 * kNsPerSec;
 constexpr int64_t kPssEveryNs = 10 * kNsPerSec;
 // The first reading waits: most processes do not live as long.
@@ -118,6 +123,8 @@ struct ProcessState {
   pid_t pid = 0;
   clockid_t clock = 0;
   int64_t cpu_ns = -1;
+  int64_t files_cpu_ns = -1;  // its CPU clock when its files were read
+  int64_t files_ns = 0;       // and when that was
   ProcFile stat, io;
   bool io_denied = false;
   std::vector<ThreadState> threads;  // by number, ascending
@@ -135,7 +142,8 @@ class TreeSampler : public Sampler {
         tree_(tree),
         // Ticks jitter: one that comes a little early is the one due.
         slack_ns_(static_cast<int64_t>(0.3e9 / std::max(options.rate_hz, 1.0))),
-        budget_(FdBudget::FromLimits()),
+        // The other half is for the processes still to come: their pidfds.
+        budget_{FdBudget::FromLimits().left / 2},
         machine_(out, kMachineGroup) {}
 
   void Tick(int64_t now_ns) override;
@@ -160,6 +168,7 @@ class TreeSampler : public Sampler {
   void Put(ProcessState& process, ProcessCounter counter, uint64_t value);
   void Put(ThreadState& thread, ThreadCounter counter, uint64_t value);
   void SampleProcess(ProcessState& process);
+  void SampleFiles(ProcessState& process);
   void SampleThread(ProcessState& process, ThreadState& thread);
   void SampleSwitches(ProcessState& process);
   void SamplePss(ProcessState& process, int64_t now_ns);
@@ -261,12 +270,12 @@ void TreeSampler::EndThread(ProcessState& process, ThreadState& thread) {
 
 void TreeSampler::SyncThreads(ProcessState& process,
                               const ProcessTree::Live& live) {
+  auto at = live.threads.begin();
   std::erase_if(process.threads, [&](ThreadState& thread) {
-    const auto at = std::find_if(
-        live.threads.begin(), live.threads.end(),
-        [&](const auto& one) { return one.first == thread.number; });
+    while (at != live.threads.end() && at->first < thread.number) ++at;
     // A thread that execs takes the leader's tid: its files have moved.
-    const bool gone = at == live.threads.end();
+    const bool gone =
+        at == live.threads.end() || at->first != thread.number;
     if (gone) {
       EndThread(process, thread);
     } else if (at->second != thread.tid) {
@@ -278,8 +287,11 @@ void TreeSampler::SyncThreads(ProcessState& process,
   });
   const uint32_t known =
       process.threads.empty() ? 0 : process.threads.back().number;
-  for (const auto& [number, tid] : live.threads) {
-    if (number <= known) continue;
+  const auto fresh = std::upper_bound(
+      live.threads.begin(), live.threads.end(), known,
+      [](uint32_t number, const auto& one) { return number < one.first; });
+  for (const auto& [number, tid] :
+       std::ranges::subrange(fresh, live.threads.end())) {
     ThreadState thread;
     thread.number = number;
     thread.tid = tid;
@@ -369,12 +381,23 @@ void TreeSampler::SampleProcess(ProcessState& process) {
   timespec clock;
   if (::clock_gettime(process.clock, &clock) != 0) return;
   const int64_t cpu_ns = clock.tv_sec * kNsPerSec + clock.tv_nsec;
-  if (cpu_ns == process.cpu_ns) return;
-  process.cpu_ns = cpu_ns;
-  process.ran = process.ran_for_pss = true;
-  Put(process, kCpu, static_cast<uint64_t>(cpu_ns));
-  tree_.NoteCpu(process.number, 0, tick_ns_, cpu_ns);
+  if (cpu_ns != process.cpu_ns) {
+    process.cpu_ns = cpu_ns;
+    process.ran = process.ran_for_pss = true;
+    Put(process, kCpu, static_cast<uint64_t>(cpu_ns));
+    tree_.NoteCpu(process.number, 0, tick_ns_, cpu_ns);
+  }
+  if (cpu_ns == process.files_cpu_ns) return;
+  const int64_t since_ns = tick_ns_ - process.files_ns;
+  if (process.files_cpu_ns >= 0 && since_ns + slack_ns_ < kBarelyRanEveryNs &&
+      (cpu_ns - process.files_cpu_ns) * kBarelyRan < since_ns)
+    return;
+  process.files_cpu_ns = cpu_ns;
+  process.files_ns = tick_ns_;
+  SampleFiles(process);
+}
 
+void TreeSampler::SampleFiles(ProcessState& process) {
   if (const auto stat =
           ParseProcessStat(Read(process.stat, process.pid, 0, "stat"))) {
     const uint64_t tick = static_cast<uint64_t>(ns_per_tick_);

@@ -14,7 +14,8 @@ namespace sonde {
 // and writes them as counter groups with the true time of the reading.
 //
 //  - A process whose CPU clock did not move since the last tick costs one clock
-//    read and no file.
+//    read and no file. One that used less than 2 % of a core since its files
+//    were read has its CPU time in every tick and the rest four times a second.
 //  - Machine-wide files are read at most ten times a second, whatever the rate.
 //  - A value that cannot be read is absent, never 0.
 //

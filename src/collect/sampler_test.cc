@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -130,6 +132,44 @@ TEST(Sampler, AnIdleProcessAddsNoValues) {
   EXPECT_GE(trace.ticks.at(2).size(), 10u);
   // Its start, perhaps its end, and Gone.
   EXPECT_LE(trace.points.at(cpu).size(), 5u);
+}
+
+TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
+  const int64_t before_ns = NowNs();
+  const TraceContents trace = Record(true, [] {
+    for (int i = 0; i < 60; ++i) {
+      Spin(50 * kNsPerUs);
+      ::usleep(10'000);
+    }
+    char* const memory = static_cast<char*>(std::malloc(8 << 20));
+    std::memset(memory, 1, 8 << 20);
+    ::usleep(400'000);
+    return memory[1] - 1;
+  });
+  const int64_t took_ms = (NowNs() - before_ns) / kNsPerMs;
+  const uint32_t cpu = trace.FindSeries("cpu_ns", Series::Scope::kProcess, 1);
+  const uint32_t user =
+      trace.FindSeries("voluntary_switches", Series::Scope::kThread, 1);
+  const uint32_t wait = trace.FindSeries("cpu_ns", Series::Scope::kThread, 1);
+  const uint32_t rss = trace.FindSeries("rss_bytes", Series::Scope::kProcess, 1);
+  ASSERT_NE(cpu, 0u);
+  ASSERT_NE(wait, 0u);
+  ASSERT_NE(rss, 0u);
+  EXPECT_NE(user, 0u);
+  const size_t clock_values = trace.points.at(cpu).size();
+  const size_t file_values = trace.points.at(wait).size();
+  EXPECT_GE(clock_values, 20u);
+  // Besides: the first, the last, and Gone.
+  EXPECT_LE(static_cast<int64_t>(file_values), took_ms / 240 + 4);
+  EXPECT_GE(file_values, 4u);
+  // What it did last is seen even though it has not run since.
+  int64_t first_rss = 0, last_rss = 0;
+  for (const auto& point : trace.points.at(rss)) {
+    if (point.gone) continue;
+    if (first_rss == 0) first_rss = point.value;
+    last_rss = point.value;
+  }
+  EXPECT_GE(last_rss, first_rss + (7 << 20));
 }
 
 TEST(Sampler, MachineFilesAreReadTenTimesASecondAtMost) {

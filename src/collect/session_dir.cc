@@ -110,12 +110,15 @@ void Sweep(const std::string& base) {
   for (const std::string& name : SessionNames(base)) {
     const std::string path = base + "/" + name;
     const Fd dir = OpenOwn(AT_FDCWD, path);
-    if (!dir.valid() || !Dead(dir.get())) continue;
+    if (!dir.valid()) continue;
     struct stat st;
+    // Its age first: to ask for the lock is to hold it for a moment, and a
+    // session that is just being made would find it taken.
     if (std::string_view(name).ends_with(kUnfinished) &&
         (::fstat(dir.get(), &st) != 0 ||
          ::time(nullptr) - st.st_mtime < kUnfinishedAgeS))
       continue;
+    if (!Dead(dir.get())) continue;
     RemoveFiles(dir.get());
     ::rmdir(path.c_str());
   }

@@ -55,6 +55,31 @@ bool MeantForTheCommand(const signalfd_siginfo& info) {
 
 void KeepZombies() { ::signal(SIGCHLD, SIG_DFL); }
 
+namespace {
+
+volatile sig_atomic_t g_wait_status = 0;
+
+void EndNow(int) { ::_exit(EndLike(g_wait_status)); }
+
+}  // namespace
+
+void EndEarlyLike(int wait_status) {
+  g_wait_status = wait_status;
+  struct sigaction now = {};
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction before = {};
+    if (::sigaction(number, nullptr, &before) != 0 ||
+        before.sa_handler == SIG_IGN)
+      continue;
+    now.sa_handler = &EndNow;
+    ::sigaction(number, &now, nullptr);
+    sigaddset(&set, number);
+  }
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 int EndLike(int wait_status) {
   if (!WIFSIGNALED(wait_status)) return WEXITSTATUS(wait_status);
   const int number = WTERMSIG(wait_status);

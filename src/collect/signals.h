@@ -40,6 +40,11 @@ bool MeantForTheCommand(const signalfd_siginfo& info);
 // started with SIGCHLD ignored.
 void KeepZombies();
 
+// The command ended with this `wait_status` and only its summary is left to
+// make: from here on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process at
+// once as the command did, unless they were ignored before.
+void EndEarlyLike(int wait_status);
+
 // The exit status for a process that is to end as the command with this
 // `wait_status` did. If the command died of a signal this does not return: the
 // process dies of the same one, without a core file of its own.

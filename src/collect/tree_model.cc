@@ -53,9 +53,8 @@ const TreeModel::Task* TreeModel::FindPid(pid_t pid) const {
 }
 
 uint32_t TreeModel::ThreadNumber(uint32_t process, pid_t tid) const {
-  for (const auto& [number, its_tid] : live_.at(process).threads)
-    if (its_tid == tid) return number;
-  return 0;
+  const auto at = by_tid_.find({process, tid});
+  return at == by_tid_.end() ? 0 : at->second;
 }
 
 void TreeModel::NewProcess(int64_t time_ns, pid_t pid, const Task* parent,
@@ -92,6 +91,7 @@ void TreeModel::NewThread(Task& task, int64_t time_ns, pid_t tid,
   row.start_ns = std::max(time_ns, task.row.start_ns);
   row.name = name;
   live_.at(task.row.number).threads.emplace_back(row.number, tid);
+  by_tid_[{task.row.number, tid}] = row.number;
   threads_[row.number] = row;
   out_.PutThread(row);
   ++changes_;
@@ -195,17 +195,17 @@ void TreeModel::Exec(const TaskRecord& record) {
   // One thread survives an exec and becomes the leader, whichever it was.
   auto& threads = live_.at(number).threads;
   if (!threads.empty() && ThreadNumber(number, record.pid) == 0) {
+    by_tid_.erase({number, threads.back().second});
+    by_tid_[{number, record.pid}] = threads.back().first;
     threads.back().second = record.pid;
     Thread& thread = threads_.at(threads.back().first);
     thread.tid = record.pid;
     ++changes_;
   }
-  for (;;) {
-    const auto other =
-        std::find_if(threads.begin(), threads.end(),
-                     [&](const auto& one) { return one.second != record.pid; });
-    if (other == threads.end()) break;
-    EndThread(*task, other->second, record.time_ns, true);
+  while (threads.size() > 1) {
+    const bool survivor = threads.back().second == record.pid;
+    EndThread(*task, threads[threads.size() - (survivor ? 2 : 1)].second,
+              record.time_ns, true);
   }
 
   const bool first = task->row.execs == 0;
@@ -256,10 +256,11 @@ void TreeModel::Exit(const TaskRecord& record) {
 void TreeModel::EndThread(Task& task, pid_t tid, int64_t time_ns,
                           bool cpu_comes) {
   auto& threads = live_.at(task.row.number).threads;
-  const auto at =
-      std::find_if(threads.begin(), threads.end(),
-                   [&](const auto& one) { return one.second == tid; });
-  CHECK(at != threads.end());
+  const auto by_tid = by_tid_.extract({task.row.number, tid});
+  CHECK(by_tid);
+  const auto at = std::lower_bound(
+      threads.begin(), threads.end(), by_tid.mapped(),
+      [](const auto& one, uint32_t number) { return one.first < number; });
   const auto node = threads_.extract(at->first);
   Thread row = node.mapped();
   threads.erase(at);

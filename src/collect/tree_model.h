@@ -179,6 +179,8 @@ class TreeModel {
   std::map<uint32_t, ProcessTree::Live> live_;
   std::unordered_map<pid_t, uint32_t> by_pid_;
   std::unordered_map<uint32_t, Thread> threads_;  // alive, by number
+  // Numbers of living threads by process and tid.
+  std::map<std::pair<uint32_t, pid_t>, uint32_t> by_tid_;
   // When the sampler last read a living thread, and what; by number.
   std::unordered_map<uint32_t, std::pair<int64_t, int64_t>> noted_threads_;
   std::unordered_map<uint64_t, EndedThread> ended_threads_;  // by Key()

@@ -282,6 +282,29 @@ def wait_tree_ends_at_a_signal():
     equal("status", reap(process, 2), 6)
 
 
+def a_signal_ends_a_summary_nobody_reads():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        trace = run.path("t.sonde")
+        process = subprocess.Popen([run.sonde, "run", "-o", trace, "--", "sh",
+                                    "-c", "exit 6"], stderr=writer)
+        wait_for("the trace is closed", lambda: os.path.exists(trace)
+                 and not os.path.exists(trace + ".journal"))
+        time.sleep(0.3)
+        true("it waits for its reader", process.poll() is None)
+        process.send_signal(number)
+        equal("status", reap(process, 2), 6)
+        os.unlink(trace)
+    os.close(reader)
+    os.close(writer)
+
+
 for test in (ctrl_c_reaches_the_command_once,
              ctrl_backslash_reaches_the_command_once,
              ctrl_c_kills_the_command_and_sonde_dies_of_it,
@@ -300,6 +323,7 @@ for test in (sigterm_to_sonde_alone_ends_both,
              signal_from_the_command_to_its_parent_does_not_come_back,
              stop_and_continue_of_sonde_alone,
              closed_pipe_on_our_stderr_does_not_kill_us,
-             wait_tree_waits_for_descendants, wait_tree_ends_at_a_signal):
+             wait_tree_waits_for_descendants, wait_tree_ends_at_a_signal,
+             a_signal_ends_a_summary_nobody_reads):
     run.case(test.__name__, test)
 run.done()

@@ -1,10 +1,12 @@
 #include "collect/proc/proc_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 namespace sonde {
 namespace {
@@ -17,6 +19,14 @@ Fd OpenToRead(const char* path, int* error) {
   Fd fd(::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
   if (!fd.valid() && error != nullptr) *error = errno;
   return fd;
+}
+
+size_t OpenFiles() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir("/proc/self/fd"),
+                                                &::closedir);
+  size_t files = 0;
+  while (dir && ::readdir(dir.get()) != nullptr) ++files;
+  return files;
 }
 
 std::string_view ReadAll(int fd, std::vector<char>& buffer, int* error) {
@@ -49,8 +59,9 @@ FdBudget FdBudget::FromLimits() {
   rlimit limit;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {0};
   if (limit.rlim_cur == RLIM_INFINITY) return {1 << 20};
-  if (limit.rlim_cur <= kKeepFree) return {0};
-  return {static_cast<size_t>(limit.rlim_cur - kKeepFree)};
+  const size_t taken = kKeepFree + OpenFiles();
+  const size_t most = static_cast<size_t>(limit.rlim_cur);
+  return {most > taken ? most - taken : 0};
 }
 
 std::string_view ProcFile::Read(const char* path, FdBudget& budget,

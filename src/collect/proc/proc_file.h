@@ -14,7 +14,8 @@ namespace sonde {
 struct FdBudget {
   size_t left = 0;
 
-  // What RLIMIT_NOFILE leaves, less 64 for everything else.
+  // What RLIMIT_NOFILE leaves beyond what is open now, less 64 for whatever
+  // else may come.
   static FdBudget FromLimits();
 };
 
