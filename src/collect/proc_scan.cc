@@ -132,8 +132,7 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
 
 void ProcScan::AddThreads(const ProcessTree::Live& live, int64_t now_ns,
                           bool end_missing) {
-  std::vector<pid_t> tids =
-      NumbersIn(fmt::format("/proc/{}/task", live.pid));
+  std::vector<pid_t> tids = NumbersIn(fmt::format("/proc/{}/task", live.pid));
   if (tids.empty()) return;
   const pid_t pid = live.pid;
   std::vector<pid_t> known;

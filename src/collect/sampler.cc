@@ -26,11 +26,10 @@
 #include "collect/machine_sampler.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
+#include "collect/task_counters.h"
 
 namespace sonde {
 namespace {
-
-constexpr uint32_t kMachineGroup = 1, kTaskGroup = 2, kSlowGroup = 3;
 
 constexpr int64_t kMachineEveryNs = 100 * kNsPerMs;
 // A process's files cost about 15 us of a core. One that used less than 1/50 of
@@ -46,67 +45,6 @@ constexpr int64_t kPssLongNs = 5 * kNsPerMs;
 constexpr int64_t kPssLongEveryNs = 60 * kNsPerSec;
 constexpr int64_t kPssShare = 1000;  // at most 1/1000 of the time
 constexpr int64_t kPssMostCreditNs = 20 * kNsPerMs;
-
-struct Counter {
-  const char* name;
-  const char* unit;
-  Series::Kind kind;
-  uint32_t group;
-};
-constexpr auto kTotal = Series::Kind::kTotal;
-constexpr auto kGauge = Series::Kind::kGauge;
-
-enum ProcessCounter : size_t {
-  kCpu,
-  kUser,
-  kSystem,
-  kMinorFaults,
-  kMajorFaults,
-  kReadChars,
-  kWriteChars,
-  kReadCalls,
-  kWriteCalls,
-  kReadBytes,
-  kWriteBytes,
-  kRss,
-  kThreads,
-  kVoluntary,
-  kInvoluntary,
-  kPss,
-  kProcessCounters,
-};
-constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
-    {"cpu_ns", "ns", kTotal, kTaskGroup},
-    {"cpu_user_ns", "ns", kTotal, kTaskGroup},
-    {"cpu_system_ns", "ns", kTotal, kTaskGroup},
-    {"minor_faults", "1", kTotal, kTaskGroup},
-    {"major_faults", "1", kTotal, kTaskGroup},
-    {"read_chars", "bytes", kTotal, kTaskGroup},
-    {"write_chars", "bytes", kTotal, kTaskGroup},
-    {"read_calls", "1", kTotal, kTaskGroup},
-    {"write_calls", "1", kTotal, kTaskGroup},
-    {"read_bytes", "bytes", kTotal, kTaskGroup},
-    {"write_bytes", "bytes", kTotal, kTaskGroup},
-    {"rss_bytes", "bytes", kGauge, kTaskGroup},
-    {"threads", "1", kGauge, kTaskGroup},
-    {"voluntary_switches", "1", kTotal, kSlowGroup},
-    {"involuntary_switches", "1", kTotal, kSlowGroup},
-    {"pss_bytes", "bytes", kGauge, kSlowGroup},
-}};
-
-enum ThreadCounter : size_t {
-  kThreadCpu,
-  kThreadWait,
-  kThreadVoluntary,
-  kThreadInvoluntary,
-  kThreadCounters,
-};
-constexpr std::array<Counter, kThreadCounters> kThreadTable = {{
-    {"cpu_ns", "ns", kTotal, kTaskGroup},
-    {"wait_ns", "ns", kTotal, kTaskGroup},
-    {"voluntary_switches", "1", kTotal, kSlowGroup},
-    {"involuntary_switches", "1", kTotal, kSlowGroup},
-}};
 
 struct ThreadState {
   uint32_t number = 0;
@@ -274,8 +212,7 @@ void TreeSampler::SyncThreads(ProcessState& process,
   std::erase_if(process.threads, [&](ThreadState& thread) {
     while (at != live.threads.end() && at->first < thread.number) ++at;
     // A thread that execs takes the leader's tid: its files have moved.
-    const bool gone =
-        at == live.threads.end() || at->first != thread.number;
+    const bool gone = at == live.threads.end() || at->first != thread.number;
     if (gone) {
       EndThread(process, thread);
     } else if (at->second != thread.tid) {

@@ -151,7 +151,8 @@ TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
   const uint32_t user =
       trace.FindSeries("voluntary_switches", Series::Scope::kThread, 1);
   const uint32_t wait = trace.FindSeries("cpu_ns", Series::Scope::kThread, 1);
-  const uint32_t rss = trace.FindSeries("rss_bytes", Series::Scope::kProcess, 1);
+  const uint32_t rss =
+      trace.FindSeries("rss_bytes", Series::Scope::kProcess, 1);
   ASSERT_NE(cpu, 0u);
   ASSERT_NE(wait, 0u);
   ASSERT_NE(rss, 0u);

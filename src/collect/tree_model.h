@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/time.h"
 #include "collect/process_tree.h"
 #include "trace/writer.h"
 
@@ -128,6 +129,13 @@ class TreeModel {
   uint32_t processes() const { return next_process_ - 1; }
 
  private:
+  static constexpr uint32_t kRoot = 1;
+  // How long records wait for what should have come before them.
+  static constexpr int64_t kPatienceNs = 2 * kNsPerSec;
+  // /proc tells a start to a clock tick (10 ms), rounded down.
+  static constexpr int64_t kSameStartNs = 30 * kNsPerMs;
+  static constexpr size_t kMostOrphans = 200'000;
+
   // A thread that has ended and whose CPU records are still to come.
   struct EndedThread {
     Thread row;
@@ -158,6 +166,10 @@ class TreeModel {
   void PublishEnded(EndedProcess& ended);
   bool FalseExit(const Task& task, int64_t time_ns);
   void FindStatus(EndedProcess& ended);
+  // Keeps a record about a task that is not known yet.
+  void Orphan(const TaskRecord& record) {
+    if (orphans_.size() < kMostOrphans) orphans_.push_back(record);
+  }
   void Replay(pid_t pid);
   void Expire(int64_t now_ns);
   Task* Find(pid_t pid);
