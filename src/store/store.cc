@@ -145,15 +145,20 @@ void Store::LoadFrame(const FrameRef& frame, const std::string& payload) {
       });
       break;
     case FrameKind::kTotals: {
-      ByteReader in(payload);
-      const bool whole = in.Varint() == 0;
+      TotalsPart totals;
+      ok = DecodeTotals(payload, totals);
+      if (!ok) break;
+      const bool whole = totals.which == 0;
       std::vector<TrackTotal>& rows = whole ? whole_totals_ : dropped_totals_;
-      rows.clear();
-      ok = in.ok() &&
-           DecodeRows<TrackTotal>(
-               std::string_view(payload).substr(payload.size() - in.left()),
-               [&](TrackTotal r) { rows.push_back(std::move(r)); });
-      has_whole_totals_ |= whole && ok;
+      uint64_t& next = whole ? whole_parts_ : dropped_parts_;
+      if (totals.part == 0) {
+        rows.clear();
+        next = 0;
+      }
+      ok = DecodeRows<TrackTotal>(
+          totals.rows, [&](TrackTotal r) { rows.push_back(std::move(r)); });
+      next = ok && totals.part == next ? next + 1 : UINT64_MAX;
+      if (whole) has_whole_totals_ = next == totals.parts;
       break;
     }
     default:

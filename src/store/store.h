@@ -171,6 +171,7 @@ class Store {
   std::vector<ClockPair> clocks_;
   std::map<uint64_t, Loss> losses_;
   std::vector<TrackTotal> whole_totals_, dropped_totals_;
+  uint64_t whole_parts_ = 0, dropped_parts_ = 0;  // taken in, one by one
   bool has_whole_totals_ = false;
   TimeRange range_{0, 0};
   uint64_t event_count_ = 0;

@@ -345,6 +345,23 @@ TEST(JournalDamage, AJournalOfAnotherSessionIsLeftAlone) {
   EXPECT_TRUE(reader.frames().empty());
 }
 
+TEST(JournalDamage, ADamagedHeaderIsReported) {
+  Directory directory;
+  const std::string path = directory.path + "/t.sonde";
+  auto writer = TraceWriter::Create(path, RandomTrace::HeaderOf(6), {}).Take();
+  RandomTrace(6, *writer, false).Steps(50);
+  writer->Flush();
+  writer.reset();
+  const int64_t size =
+      static_cast<int64_t>(std::filesystem::file_size(path + ".journal"));
+  std::filesystem::resize_file(path + ".journal", 0);
+  std::filesystem::resize_file(path + ".journal", static_cast<size_t>(size));
+  const TraceReader reader = TraceReader::Open(path).Take();
+  ASSERT_EQ(reader.damages().size(), 1u);
+  EXPECT_TRUE(reader.damages()[0].journal);
+  EXPECT_EQ(reader.damages()[0].bytes, size);
+}
+
 // A trace on a disk of `bytes`. Null if this process may not mount one.
 struct SmallDisk : Directory {
   explicit SmallDisk(const std::string& bytes) {

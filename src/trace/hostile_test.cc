@@ -89,10 +89,14 @@ TEST(Hostile, AnIndexCannotClaimMoreFramesThanFit) {
   entry.offset = kFileHeaderSize;
   entry.size = kFrameHeaderSize;
   const int64_t end = entry.offset + entry.size;
+  const std::vector<IndexEntry> one = {entry}, twice = {entry, entry};
   std::vector<IndexEntry> out;
-  EXPECT_TRUE(DecodeIndex(EncodeIndex({entry}), end, out));
-  EXPECT_FALSE(DecodeIndex(EncodeIndex({entry}), end - 1, out));
-  EXPECT_FALSE(DecodeIndex(EncodeIndex({entry, entry}), 1 << 20, out))
+  EXPECT_TRUE(DecodeIndex(EncodeIndex(one), end, out));
+  EXPECT_FALSE(DecodeIndex(EncodeIndex(one), 1 << 20, out))
+      << "again in a second part";
+  out.clear();
+  EXPECT_FALSE(DecodeIndex(EncodeIndex(one), end - 1, out));
+  EXPECT_FALSE(DecodeIndex(EncodeIndex(twice), 1 << 20, out))
       << "the same place twice";
   ByteWriter many;
   many.Varint(1 << 20);

@@ -2,7 +2,7 @@
 
 namespace sonde {
 
-std::string EncodeIndex(const std::vector<IndexEntry>& entries) {
+std::string EncodeIndex(std::span<const IndexEntry> entries) {
   ByteWriter out;
   out.Varint(entries.size());
   int64_t offset = 0;
@@ -29,10 +29,10 @@ bool DecodeIndex(std::string_view payload, int64_t end_offset,
   if (!in.ok() || count > payload.size() ||
       count > static_cast<uint64_t>(end_offset / kSmallest))
     return false;
-  out.clear();
-  out.reserve(static_cast<size_t>(count));
   uint64_t offset = 0;
-  int64_t behind = kFileHeaderSize;
+  int64_t behind =
+      out.empty() ? kFileHeaderSize : out.back().offset + out.back().size;
+  out.reserve(out.size() + static_cast<size_t>(count));
   uint32_t sequence = 0;
   for (uint64_t i = 0; i < count; ++i) {
     IndexEntry entry;

@@ -2,6 +2,7 @@
 #define SONDE_TRACE_INDEX_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +24,13 @@ struct IndexEntry {
   CounterChunkInfo counters;  // kCounters only
 };
 
+// An index is a run of kIndex frames of at most so many entries.
+inline constexpr size_t kIndexPart = 64 << 10;
+
 // The payload of a kIndex frame.
-std::string EncodeIndex(const std::vector<IndexEntry>& entries);
-// False if damaged, or if an entry does not stand between the one before it and
-// `end_offset`.
+std::string EncodeIndex(std::span<const IndexEntry> entries);
+// Adds the entries to `out`. False if damaged, or if an entry does not stand
+// between the one before it and `end_offset`.
 bool DecodeIndex(std::string_view payload, int64_t end_offset,
                  std::vector<IndexEntry>& out);
 

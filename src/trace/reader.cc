@@ -146,8 +146,11 @@ Status TraceReader::OpenSources(std::shared_ptr<Source> file,
   if (!finished_ && journal && header) {
     journal->Read(0, kFileHeaderSize, head);
     const auto journal_header = FileHeader::Decode(head);
-    if (journal_header && journal_header->journal &&
-        journal_header->session == header_.session) {
+    if (!journal_header) {
+      damages_.push_back(
+          {true, 0, journal->size(), "the journal's header is damaged"});
+    } else if (journal_header->journal &&
+               journal_header->session == header_.session) {
       journal_ = std::move(journal);
       Scan(*journal_, true);
     }
@@ -171,13 +174,19 @@ bool TraceReader::OpenByIndex() {
       mark.index_offset < static_cast<int64_t>(kFileHeaderSize) ||
       mark.index_offset >= end.offset)
     return false;
-  FrameRef index;
-  index.offset = mark.index_offset;
-  index.size = end.offset - mark.index_offset;
   std::vector<IndexEntry> entries;
-  if (!Read(index, payload) ||
-      !DecodeIndex(payload, mark.index_offset, entries))
-    return false;
+  for (int64_t at = mark.index_offset; at < end.offset;) {
+    const auto header = HeaderAt(*file_, at);
+    FrameRef index;
+    index.offset = at;
+    if (header)
+      index.size = static_cast<int64_t>(kFrameHeaderSize) + header->length;
+    if (!header || header->kind != FrameKind::kIndex ||
+        index.size > end.offset - at || !Read(index, payload) ||
+        !DecodeIndex(payload, mark.index_offset, entries))
+      return false;
+    at += index.size;
+  }
   for (const IndexEntry& entry : entries) {
     FrameRef ref;
     static_cast<IndexEntry&>(ref) = entry;

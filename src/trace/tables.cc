@@ -5,6 +5,8 @@
 namespace sonde {
 namespace {
 
+constexpr size_t kTotalsPart = 256 << 10;
+
 // Reads a field that newer writers may have and older ones do not.
 class Fields {
  public:
@@ -256,6 +258,49 @@ void EncodeRow(const TrackTotal& row, ByteWriter& out) {
 bool DecodeRow(ByteReader& in, TrackTotal& row) {
   row.track = in.Varint32();
   return row.aggregate.Decode(in);
+}
+
+std::vector<std::string> EncodeTotals(uint64_t which,
+                                      const std::vector<TrackTotal>& totals) {
+  std::vector<std::string> bodies;
+  ByteWriter rows, one;
+  uint64_t count = 0;
+  const auto cut = [&] {
+    ByteWriter body;
+    body.Varint(count);
+    body.Raw(rows.bytes().data(), rows.bytes().size());
+    bodies.push_back(body.Take());
+    rows.Clear();
+    count = 0;
+  };
+  for (const TrackTotal& total : totals) {
+    one.Clear();
+    EncodeRow(total, one);
+    rows.Text(one.bytes());
+    ++count;
+    if (rows.bytes().size() >= kTotalsPart) cut();
+  }
+  if (count > 0 || bodies.empty()) cut();
+  std::vector<std::string> out;
+  for (const std::string& body : bodies) {
+    ByteWriter payload;
+    payload.Varint(which);
+    payload.Varint(out.size());
+    payload.Varint(bodies.size());
+    payload.Raw(body.data(), body.size());
+    out.push_back(payload.Take());
+  }
+  return out;
+}
+
+bool DecodeTotals(std::string_view payload, TotalsPart& out) {
+  ByteReader in(payload);
+  out.which = in.Varint();
+  out.part = in.Varint();
+  out.parts = in.Varint();
+  if (!in.ok() || out.part >= out.parts) return false;
+  out.rows = payload.substr(payload.size() - in.left());
+  return true;
 }
 
 std::string EncodeStrings(uint32_t first_id,

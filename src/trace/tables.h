@@ -119,6 +119,18 @@ bool DecodeRows(std::string_view payload, Take take) {
   return in.ok();
 }
 
+// The totals of a trace, cut into payloads of kTotals frames of a bounded size:
+// a tree of a million processes has as many tracks.
+std::vector<std::string> EncodeTotals(uint64_t which,
+                                      const std::vector<TrackTotal>& totals);
+// One of them. `rows` is a view into `payload`.
+struct TotalsPart {
+  uint64_t which = 0;  // 0: of the whole trace, 1: of what was given up
+  uint64_t part = 0, parts = 1;
+  std::string_view rows;
+};
+bool DecodeTotals(std::string_view payload, TotalsPart& out);
+
 std::string EncodeStrings(uint32_t first_id,
                           const std::vector<std::string_view>& strings);
 // Views into `payload`.

@@ -60,8 +60,7 @@ void TraceWriter::BeginTick(uint32_t group, int64_t now_ns) {
   CHECK(open_group_ == nullptr && group < groups_.size() && group > 0);
   open_group_ = groups_[group].get();
   // Time never runs backwards within a group.
-  const auto& times = open_group_->ticks.time_ns;
-  open_tick_ns_ = times.empty() ? now_ns : std::max(now_ns, times.back());
+  open_tick_ns_ = open_group_->last_ns = std::max(now_ns, open_group_->last_ns);
 }
 
 void TraceWriter::SetBits(uint32_t series, uint64_t value) {
@@ -204,6 +203,8 @@ void TraceWriter::DropJournal() {
 }
 
 void TraceWriter::Flush() {
+  // The journal must not bring back what the file has given up.
+  if (compacted_) Seal();
   if (journal_) FlushToJournal();
   if (journal_ || failure_ || !options_.journal) return;
   // The journal's disk is full. The file may have room set aside; if it has
@@ -261,6 +262,7 @@ void TraceWriter::Seal() {
   });
   for (uint32_t id = 1; id < groups_.size(); ++id) SealGroup(id);
   if (journal_) StartJournal();
+  compacted_ = false;
 }
 
 Status TraceWriter::Close() {
@@ -273,20 +275,23 @@ Status TraceWriter::Close() {
     if (stopped_.from_ns == INT64_MAX) stopped_.from_ns = kNoTime;
     UpdateLoss(*stopped_handle_, stopped_);
   }
-  ByteWriter payload;
-  payload.Varint(0);
-  const std::string rows = EncodeRows(AllTotals());
-  payload.Raw(rows.data(), rows.size());
+  const std::vector<std::string> totals = EncodeTotals(0, AllTotals());
   if (options_.max_bytes > 0)
-    totals_bytes_ = static_cast<int64_t>(
-        EncodeFrame(FrameKind::kTotals, 0, payload.bytes(), true).size());
+    for (const std::string& part : totals)
+      totals_bytes_ += static_cast<int64_t>(
+          EncodeFrame(FrameKind::kTotals, 0, part, true).size());
   SealTables(false);
-  bool done = Put(FrameKind::kTotals, payload.bytes());
+  bool done = true;
+  for (const std::string& part : totals) done &= Put(FrameKind::kTotals, part);
 
   EndMark end;
   end.index_offset = file_->size();
   end.events = events_;
-  done &= Put(FrameKind::kIndex, EncodeIndex(std::vector(index_)));
+  const std::vector<IndexEntry> entries = index_;  // Put() adds to it
+  for (size_t at = 0; at < entries.size() || at == 0; at += kIndexPart)
+    done &= Put(FrameKind::kIndex,
+                EncodeIndex(std::span(entries).subspan(
+                    at, std::min(kIndexPart, entries.size() - at))));
   end.file_size =
       file_->size() + static_cast<int64_t>(kFrameHeaderSize + EndMark::kSize);
   done &= Put(FrameKind::kEnd, end.Encode());

@@ -151,6 +151,7 @@ class TraceWriter {
     CompressionMemory memory;
     size_t journaled = 0;
     uint64_t ordinal = 0;
+    int64_t last_ns = INT64_MIN;
   };
   struct SeriesState {
     uint64_t value = 0;
@@ -204,6 +205,7 @@ class TraceWriter {
   uint32_t sequence_ = 0;
   bool closed_ = false;
   bool closing_ = false;
+  bool compacted_ = false;    // since the journal was emptied
   int64_t totals_bytes_ = 0;  // of the last totals, known when closing
   std::optional<Error> failure_;
   int64_t reserve_left_ = 0;  // for chunks, once the disk is full

@@ -135,28 +135,27 @@ bool TraceWriter::Compact(int64_t bytes) {
     return false;
   }
   index_ = std::move(kept);
+  compacted_ = true;
   NoteDropped();
 
   // A crash now must not lose the totals of what was given up.
   std::vector<TrackTotal> totals;
   for (const auto& [key, aggregate] : dropped_totals_)
     totals.push_back({key.first, aggregate});
-  ByteWriter payload;
-  payload.Varint(1);
-  const std::string rows = EncodeRows(totals);
-  payload.Raw(rows.data(), rows.size());
-  const std::string frame =
-      EncodeFrame(FrameKind::kTotals, sequence_, payload.bytes(), true);
-  IndexEntry entry;
-  entry.kind = FrameKind::kTotals;
-  entry.offset = file_->size();
-  entry.size = static_cast<int64_t>(frame.size());
-  entry.sequence = sequence_++;
-  if (const Status status = file_->Append(frame); !status.ok()) {
-    Stop(status.error());
-    return false;
+  for (const std::string& part : EncodeTotals(1, totals)) {
+    const std::string frame =
+        EncodeFrame(FrameKind::kTotals, sequence_, part, true);
+    IndexEntry entry;
+    entry.kind = FrameKind::kTotals;
+    entry.offset = file_->size();
+    entry.size = static_cast<int64_t>(frame.size());
+    entry.sequence = sequence_++;
+    if (const Status status = file_->Append(frame); !status.ok()) {
+      Stop(status.error());
+      return false;
+    }
+    index_.push_back(entry);
   }
-  index_.push_back(entry);
   return true;
 }
 

@@ -153,24 +153,6 @@ void TraceWriter::SealTables(bool journal) {
     PutJournal(kind, payload);
     return true;
   };
-  size_t& have = journal ? strings_in_journal_ : strings_in_file_;
-  while (have < strings_.size()) {
-    std::vector<std::string_view> run;
-    size_t bytes = 0;
-    const size_t first = have;
-    while (have < strings_.size() && bytes < kTableFrame) {
-      run.push_back(*strings_[have]);
-      bytes += strings_[have++]->size();
-    }
-    if (!put(FrameKind::kStrings,
-             EncodeStrings(static_cast<uint32_t>(first), run))) {
-      have = first;
-      break;
-    }
-  }
-  if (!journal)
-    strings_in_journal_ = std::max(strings_in_journal_, strings_in_file_);
-
   const auto put_rows = [&](FrameKind kind, auto& table) {
     std::vector<uint32_t> keys;
     keys.swap(journal ? table.journal_list : table.file_list);
@@ -200,8 +182,28 @@ void TraceWriter::SealTables(bool journal) {
       }
     }
   };
+  // What is missing comes first: where room ends, it must still be said.
   put_rows(FrameKind::kLosses, losses_);
   put_rows(FrameKind::kMeta, meta_);
+
+  size_t& have = journal ? strings_in_journal_ : strings_in_file_;
+  while (have < strings_.size()) {
+    std::vector<std::string_view> run;
+    size_t bytes = 0;
+    const size_t first = have;
+    while (have < strings_.size() && bytes < kTableFrame) {
+      run.push_back(*strings_[have]);
+      bytes += strings_[have++]->size();
+    }
+    if (!put(FrameKind::kStrings,
+             EncodeStrings(static_cast<uint32_t>(first), run))) {
+      have = first;
+      break;
+    }
+  }
+  if (!journal)
+    strings_in_journal_ = std::max(strings_in_journal_, strings_in_file_);
+
   put_rows(FrameKind::kTracks, track_rows_);
   put_rows(FrameKind::kProcesses, processes_);
   put_rows(FrameKind::kThreads, threads_);

@@ -146,13 +146,68 @@ TEST_F(WriterTest, MaxBytesIsKeptAndTheTotalsStayWhole) {
     if (f.kind == FrameKind::kLosses)
       DecodeRows<LossRow>(payload,
                           [&](LossRow row) { dropped = row.loss.count; });
-    if (f.kind == FrameKind::kTotals && payload[0] == 0)
-      DecodeRows<TrackTotal>(payload.substr(1), [&](TrackTotal row) {
-        total += row.aggregate.count;
-      });
+    TotalsPart totals;
+    if (f.kind == FrameKind::kTotals && DecodeTotals(payload, totals) &&
+        totals.which == 0)
+      DecodeRows<TrackTotal>(
+          totals.rows, [&](TrackTotal row) { total += row.aggregate.count; });
   }
   EXPECT_EQ(kept + dropped, static_cast<uint64_t>(count));
   EXPECT_EQ(total, static_cast<uint64_t>(count));
+}
+
+TEST_F(WriterTest, TotalsAndIndexAreCutIntoFrames) {
+  constexpr uint32_t kTracks = 70'000;  // a chunk and a row each
+  TraceWriter::Options options;
+  options.journal = false;
+  auto writer = Create(options);
+  const uint32_t name = writer->Intern("work");
+  for (uint32_t i = 1; i <= kTracks; ++i) {
+    const uint32_t track = writer->AddTrack({});
+    writer->AddEvent(track, Slice(i, 10, name));
+    if (i % 1000 == 0) writer->Seal();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  auto opened = TraceReader::Open(path);
+  ASSERT_TRUE(opened.ok());
+  const TraceReader& reader = opened.value();
+  EXPECT_TRUE(reader.finished());
+  EXPECT_TRUE(reader.damages().empty());
+  std::string payload;
+  uint64_t chunks = 0, total = 0, parts = 0;
+  for (const FrameRef& f : reader.frames()) {
+    if (f.kind == FrameKind::kEvents) ++chunks;
+    if (f.kind != FrameKind::kTotals) continue;
+    TotalsPart totals;
+    ASSERT_TRUE(reader.Read(f, payload) && DecodeTotals(payload, totals));
+    EXPECT_EQ(totals.part, parts);
+    parts = totals.part + 1;
+    DecodeRows<TrackTotal>(totals.rows, [&](const TrackTotal& row) {
+      total += row.aggregate.count;
+    });
+    EXPECT_GT(totals.parts, 1u);
+  }
+  EXPECT_EQ(chunks, kTracks);
+  EXPECT_EQ(total, kTracks);
+}
+
+TEST_F(WriterTest, TimeOfAGroupNeverRunsBackwards) {
+  auto writer = Create();
+  Series series;
+  series.group = 1;
+  const uint32_t a = writer->AddSeries(series);
+  for (const int64_t now_ns : {100, 90, 80}) {
+    writer->BeginTick(1, now_ns);
+    writer->Set(a, now_ns);
+    writer->EndTick();
+    writer->Seal();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  auto reader = TraceReader::Open(path);
+  for (const FrameRef& f : reader.value().frames())
+    if (f.kind == FrameKind::kCounters) {
+      EXPECT_EQ(f.counters.begin_ns, 100);
+    }
 }
 
 TEST_F(WriterTest, UnchangedCountersAreNotStoredAndGoneOnesEnd) {

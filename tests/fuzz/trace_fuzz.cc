@@ -76,9 +76,9 @@ std::vector<uint32_t> Explore(const std::string& file) {
       std::vector<SeriesAggregate> aggregates;
       (void)counters.Aggregates(aggregates);
     }
-    if (frame.kind == FrameKind::kTotals && !payload.empty())
-      DecodeRows<TrackTotal>(std::string_view(payload).substr(1),
-                             [](const TrackTotal&) {});
+    TotalsPart totals;
+    if (frame.kind == FrameKind::kTotals && DecodeTotals(payload, totals))
+      DecodeRows<TrackTotal>(totals.rows, [](const TrackTotal&) {});
   }
   size_t written = 0;
   (void)WriteText(trace, [&](std::string_view piece) -> Status {

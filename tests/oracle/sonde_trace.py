@@ -320,10 +320,13 @@ class Trace:
     def has_end(self, data):
         try:
             end = Frame(data, len(data) - 48, False).load(data)
-            index_at, self.events_ever, size = struct.unpack("<QQQ", end.payload())
-            index = Frame(data, index_at, False).load(data)
-            self.index = Bytes(index.payload())
-            return end.kind == END and size == len(data) and index.kind == INDEX
+            at, self.events_ever, size = struct.unpack("<QQQ", end.payload())
+            need(end.kind == END and size == len(data) and at < len(data) - 48)
+            while at < len(data) - 48:
+                index = Frame(data, at, False).load(data)
+                need(index.kind == INDEX)
+                at += index.size
+            return at == len(data) - 48
         except (Damaged, struct.error):
             return False
 
@@ -396,7 +399,10 @@ class Trace:
                 continue
             which = data.varint() if f.kind == TOTALS else None
             if which is not None:
-                self.totals[which] = {}
+                part, parts = data.varint(), data.varint()
+                need(part < parts)
+                if part == 0:
+                    self.totals[which] = {}
             for _ in range(data.varint()):
                 row = Bytes(data.text())
                 if which is not None:
