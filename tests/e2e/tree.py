@@ -108,8 +108,28 @@ def pids_used_again_are_not_mixed():
         by_pid[p["pid"]] = p
 
 
+def nested_pid_namespaces_are_told_apart():
+    if os.geteuid() != 0:
+        raise Skip("a pid namespace takes root")
+    # Each shell is pid 1 of its own namespace; /proc is still the outer one's.
+    inner = ("unshare -fp sh -c 'read pid rest < /proc/self/stat; echo $$ $pid; "
+             "sleep 0.2' & ")
+    command = ["sh", "-c", 3 * inner + "wait"]
+    done, found = record(command=command, capture_output=True, text=True)
+    if "unshare" in done.stderr:
+        raise Skip(done.stderr.strip())
+    said = [line.split() for line in done.stdout.splitlines()]
+    equal("pid in its namespace", [words[0] for words in said], ["1"] * 3)
+    pids = {int(words[1]) for words in said}
+    equal("pids outside", len(pids), 3)
+    ours = [p for p in found["processes"] if p["pid"] in pids and p["name"] == "sh"]
+    equal("processes", len({p["number"] for p in ours}), 3)
+    true("none is pid 1", all(p["pid"] != 1 for p in found["processes"]))
+
+
 for test in (exit_of_the_command_is_recorded, numbers_are_unique_and_parents_known,
              descendants_that_live_on_are_marked, by_proc_alone,
-             short_children_are_seen_or_counted, pids_used_again_are_not_mixed):
+             short_children_are_seen_or_counted, pids_used_again_are_not_mixed,
+             nested_pid_namespaces_are_told_apart):
     run.case(test.__name__, test)
 run.done()
