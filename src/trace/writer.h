@@ -61,6 +61,10 @@ class TraceWriter {
   // Ids are given here, the argument's is ignored.
   uint32_t AddTrack(Track track);
   uint32_t AddSeries(Series series);
+  // A group of series that nobody uses yet; groups below kFirstFreeGroup are
+  // given by those who use them.
+  uint32_t AddGroup();
+  static constexpr uint32_t kFirstFreeGroup = 8;
   uint32_t AddFrame(const StackFrame& frame);
   uint32_t AddStack(const StackNode& node);
   uint32_t AddArgs(const std::vector<Arg>& args);
@@ -180,6 +184,7 @@ class TraceWriter {
   void SealTrack(uint32_t track);
   void SealGroup(uint32_t group);
   void SealTables(bool journal);
+  void ForgetArgs();
   void StartJournal();
   // Leaves no journal_ if it could not be written.
   void FlushToJournal();
@@ -224,6 +229,7 @@ class TraceWriter {
   Table<MetaEntry> meta_;
   Table<LossRow> losses_;
   Table<ClockRow> clocks_;
+  size_t args_in_file_ = 0;  // sets no longer in args_
   uint32_t frame_count_ = 0, stack_count_ = 0;
   std::map<std::string, uint32_t, std::less<>> meta_keys_;
   std::unordered_map<std::string, uint32_t> arg_ids_, frame_ids_, stack_ids_;

@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kLongestString = 64 << 10;
 // Rows and strings are cut into frames of about this size.
 constexpr size_t kTableFrame = 32 << 10;
+// Argument sets held in memory.
+constexpr size_t kMostArgSets = 64 << 10;
 
 }  // namespace
 
@@ -68,6 +70,13 @@ uint32_t TraceWriter::AddSeries(Series series) {
   return series.id;
 }
 
+uint32_t TraceWriter::AddGroup() {
+  do {
+    groups_.push_back(std::make_unique<CounterGroup>());
+  } while (groups_.size() <= kFirstFreeGroup);
+  return static_cast<uint32_t>(groups_.size() - 1);
+}
+
 uint32_t TraceWriter::AddFrame(const StackFrame& frame) {
   StackRow row{true, 0, frame, {}};
   ByteWriter key;
@@ -99,14 +108,25 @@ uint32_t TraceWriter::AddArgs(const std::vector<Arg>& args) {
   ArgSet set{0, args};
   ByteWriter key;
   EncodeRow(set, key);
-  const uint32_t next = static_cast<uint32_t>(args_.rows.size() + 1);
+  const size_t row = args_.rows.size();
+  const uint32_t next = static_cast<uint32_t>(args_in_file_ + row + 1);
   const auto [at, fresh] = arg_ids_.try_emplace(key.Take(), next);
-  if (fresh) {
-    set.id = next;
-    args_.At(next - 1) = std::move(set);
-    args_.Mark(next - 1);
-  }
-  return at->second;
+  const uint32_t id = at->second;
+  if (!fresh) return id;
+  set.id = next;
+  args_.At(row) = std::move(set);
+  args_.Mark(row);
+  if (args_.rows.size() >= kMostArgSets && !failure_) SealTables(false);
+  return id;
+}
+
+// A set that is in the file is not needed here any more, but to be found again;
+// and where nearly every event has one of its own, few are.
+void TraceWriter::ForgetArgs() {
+  if (!args_.file_list.empty()) return;
+  args_in_file_ += args_.rows.size();
+  args_ = {};
+  if (arg_ids_.size() >= kMostArgSets) arg_ids_.clear();
 }
 
 void TraceWriter::PutProcess(const Process& process) {
@@ -210,6 +230,7 @@ void TraceWriter::SealTables(bool journal) {
   put_rows(FrameKind::kSeries, series_rows_);
   put_rows(FrameKind::kStacks, stacks_);
   put_rows(FrameKind::kArgs, args_);
+  if (!journal) ForgetArgs();
   put_rows(FrameKind::kClocks, clocks_);
 }
 

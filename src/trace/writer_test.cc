@@ -191,6 +191,41 @@ TEST_F(WriterTest, TotalsAndIndexAreCutIntoFrames) {
   EXPECT_EQ(total, kTracks);
 }
 
+TEST_F(WriterTest, ArgumentSetsKeepTheirIdsWhenThereAreMany) {
+  constexpr int kSets = 200'000;
+  auto writer = Create();
+  const uint32_t track = writer->AddTrack({});
+  const uint32_t key = writer->Intern("i");
+  for (int i = 0; i < kSets; ++i) {
+    Event event = Slice(i * 10, 5, key);
+    // Two events in a row share a set.
+    Arg arg;
+    arg.key = key;
+    arg.int_value = i / 2;
+    event.args = writer->AddArgs({arg});
+    writer->AddEvent(track, event);
+    if (i % 50'000 == 0) writer->Flush();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  std::map<uint32_t, int64_t> values;
+  auto reader = TraceReader::Open(path);
+  std::string payload;
+  for (const FrameRef& f : reader.value().frames())
+    if (f.kind == FrameKind::kArgs) {
+      ASSERT_TRUE(reader.value().Read(f, payload));
+      DecodeRows<ArgSet>(payload, [&](const ArgSet& set) {
+        EXPECT_TRUE(values.emplace(set.id, set.args[0].int_value).second);
+      });
+    }
+  // A few are written twice, when what is in the file is forgotten.
+  EXPECT_GE(values.size(), static_cast<size_t>(kSets / 2));
+  EXPECT_LE(values.size(), static_cast<size_t>(kSets / 2 + 4));
+  const std::vector<Event> events = Events();
+  ASSERT_EQ(events.size(), static_cast<size_t>(kSets));
+  for (int i = 0; i < kSets; ++i)
+    ASSERT_EQ(values.at(events[static_cast<size_t>(i)].args), i / 2);
+}
+
 TEST_F(WriterTest, TimeOfAGroupNeverRunsBackwards) {
   auto writer = Create();
   Series series;

@@ -30,6 +30,7 @@ struct TraceContents {
   std::map<uint32_t, Thread> threads;
   std::map<uint32_t, Track> tracks;
   std::map<uint32_t, Series> series;
+  std::map<uint32_t, std::vector<Arg>> args;
   std::map<uint32_t, std::vector<Event>> events;   // by track
   std::map<uint32_t, std::vector<Point>> points;   // by series
   std::map<uint32_t, std::vector<int64_t>> ticks;  // by group
@@ -88,6 +89,8 @@ struct TraceContents {
       ok = DecodeRows<Track>(payload, [&](Track t) { tracks[t.id] = t; });
     } else if (kind == FrameKind::kSeries) {
       ok = DecodeRows<Series>(payload, [&](Series s) { series[s.id] = s; });
+    } else if (kind == FrameKind::kArgs) {
+      ok = DecodeRows<ArgSet>(payload, [&](ArgSet a) { args[a.id] = a.args; });
     } else if (kind == FrameKind::kLosses) {
       ok = DecodeRows<LossRow>(payload,
                                [&](LossRow l) { losses[l.ordinal] = l.loss; });
