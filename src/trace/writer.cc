@@ -218,6 +218,8 @@ void TraceWriter::FlushToJournal() {
   for (const uint32_t track : open_tracks_) {
     OpenTrackState& buffer = *tracks_[track].open;
     buffer.Drain();
+    // What is staged next must still fit.
+    if (buffer.events.size() > kMaxChunkEvents - kStaged) SealTrack(track);
     if (buffer.journaled == buffer.events.size()) continue;
     EventChunkInfo info;
     info.track = track;

@@ -191,6 +191,20 @@ TEST_F(WriterTest, TotalsAndIndexAreCutIntoFrames) {
   EXPECT_EQ(total, kTracks);
 }
 
+TEST_F(WriterTest, AFlushAtAnyMomentKeepsChunksWithinTheirLimit) {
+  auto writer = Create();
+  const uint32_t track = writer->AddTrack({});
+  const uint32_t name = writer->Intern("work");
+  constexpr int kCount = 40'000;
+  for (int i = 0; i < kCount; ++i) {
+    writer->AddEvent(track, Slice(i * 10, 5, name));
+    // Near the end of a chunk, with every number of staged events.
+    if (i % 16'384 > 16'200 && i % 7 == 0) writer->Flush();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  EXPECT_EQ(Events().size(), static_cast<size_t>(kCount));
+}
+
 TEST_F(WriterTest, ArgumentSetsKeepTheirIdsWhenThereAreMany) {
   constexpr int kSets = 200'000;
   auto writer = Create();
