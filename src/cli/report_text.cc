@@ -8,6 +8,7 @@
 
 #include "analyze/scan.h"
 #include "analyze/steady.h"
+#include "base/shell_word.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "cli/lines.h"
@@ -37,19 +38,6 @@ std::string Cores(const MaybeNumber& cores) {
 
 std::string Plural(uint64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-// A path as a shell would take it.
-std::string Quoted(const std::string& text) {
-  const std::string safe = Printable(text);
-  const bool plain = std::all_of(safe.begin(), safe.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("-_./:+=,@%").find(c) != std::string_view::npos;
-  });
-  if (plain && !safe.empty()) return safe;
-  std::string out = "'";
-  for (const char c : safe) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
 }
 
 // Moments are counted from the start of the run.
@@ -159,7 +147,7 @@ Lines RunLines(const Report& report) {
   std::string command;
   for (const std::string& word : report.command) {
     command += command.empty() ? "" : " ";
-    command += Quoted(word);
+    command += ShellWord(word);
   }
   Lines out;
   if (!command.empty()) out.push_back(Cut("Command  " + command, kColumns));
@@ -404,7 +392,7 @@ Lines OverheadLines(const Report& report) {
       "Sonde    ",
       fmt::format("cost {} and {} of memory; {} in {}", cpu, Bytes(o.rss_bytes),
                   FormatBytes(static_cast<double>(o.trace_bytes)),
-                  Quoted(report.facts.store->path())));
+                  ShellWord(report.facts.store->path())));
 }
 
 std::string Joined(const std::vector<Lines>& parts, bool blank_between) {
@@ -439,7 +427,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   parts.push_back(SliceLines(facts, options.top));
   parts.push_back(MissingLines(report));
   parts.push_back(Wrap("Next: ", fmt::format("sonde export {} --to chrome",
-                                             Quoted(facts.store->path()))));
+                                             ShellWord(facts.store->path()))));
   return Joined(parts, true);
 }
 
@@ -458,7 +446,8 @@ std::string SummaryText(const Report& report) {
   if (const size_t missing = report.not_collected.size(); missing > 0)
     next = Wrap("Not collected: ",
                 Plural(missing, "source", "sources") + " (`sonde doctor`)");
-  Append(next, Wrap("Next: ", "sonde report " + Quoted(facts.store->path())));
+  Append(next,
+         Wrap("Next: ", "sonde report " + ShellWord(facts.store->path())));
   parts.push_back(std::move(next));
   // A promise is kept also for the longest names: tables go first.
   const auto count = [&] {
