@@ -11,6 +11,12 @@
 namespace sonde {
 namespace {
 
+// What is known for less of the run is not said of the run.
+constexpr double kMinCovered = 0.5;
+// The kernel counts a core's time in steps, and a process's on its own clock.
+constexpr double kJiffyNs = 1e7;
+constexpr double kAccountSlack = 0.05;  // cores, and share of a core
+
 MaybeNs AsNs(double value) {
   if (!(value >= 0 && value <= kMaxValue)) return std::nullopt;
   return static_cast<int64_t>(std::llround(value));
@@ -286,9 +292,24 @@ class Builder {
     for (CpuWindow& w : facts_.windows) w.tree_cores += cores;
   }
 
+  // What was busy and not ours. `busy` and `tree` are core-nanoseconds of the
+  // same `known_ns`.
+  MaybeNumber OtherCores(double busy, double tree, double known_ns) const {
+    const double wall_ns = static_cast<double>(run_.wall_ns);
+    if (known_ns < kMinCovered * wall_ns) return std::nullopt;
+    const double sonde =
+        MetaNumber(store_, "overhead_cpu_ns").value_or(0) / wall_ns;
+    const double other = (busy - tree) / known_ns - sonde;
+    const double doubt = kAccountSlack * (1 + tree / known_ns) +
+                         facts_.machine.cores * kJiffyNs / known_ns;
+    if (other < -doubt) return std::nullopt;
+    return std::max(0.0, other);
+  }
+
   void FindMachine() {
     MachineFacts& m = facts_.machine;
-    double known_ns = 0, busy = 0, iowait = 0, steal = 0, tree = 0;
+    double known_ns = 0, busy = 0, iowait = 0, steal = 0;
+    double both_ns = 0, both_busy = 0, tree = 0;  // the tree is known as well
     for (const CpuWindow& w : facts_.windows) {
       if (!w.machine_known) continue;
       const double ns = static_cast<double>(Elapsed(w.from_ns, w.to_ns));
@@ -296,6 +317,9 @@ class Builder {
       busy += w.busy_cores * ns;
       iowait += w.iowait_cores * ns;
       steal += w.steal_cores * ns;
+      if (!w.known) continue;
+      both_ns += ns;
+      both_busy += w.busy_cores * ns;
       tree += w.tree_cores * ns;
     }
     for (const auto& [id, row] : store_.series())
@@ -303,16 +327,13 @@ class Builder {
           store_.Str(row.name) == "cpu_idle_ns")
         ++m.cores;
     if (known_ns > 0) {
+      m.covered_ns = AsNs(known_ns);
       m.busy_cores = busy / known_ns;
       m.iowait_cores = iowait / known_ns;
       m.steal_cores = steal / known_ns;
-      const double own =
-          run_.wall_ns > 0 ? MetaNumber(store_, "overhead_cpu_ns").value_or(0) /
-                                 static_cast<double>(run_.wall_ns)
-                           : 0;
-      if (run_.cpu_ns)
-        m.other_cores = std::max(0.0, (busy - tree) / known_ns - own);
     }
+    if (run_.cpu_ns && both_ns > 0)
+      m.other_cores = OtherCores(both_busy, tree, both_ns);
     constexpr auto kScope = Series::Scope::kMachine;
     m.mem_total_bytes = Peak(kScope, 0, "mem_total_bytes");
     m.swap_total_bytes = Peak(kScope, 0, "swap_total_bytes");
@@ -327,9 +348,11 @@ class Builder {
     m.net_rx_bytes = scan_.GrowthOfMachine("net_rx_bytes");
     m.net_tx_bytes = scan_.GrowthOfMachine("net_tx_bytes");
     const auto pressure = [&](const char* name) -> MaybeNumber {
-      const MaybeNumber growth = scan_.GrowthOfMachine(name);
-      if (!growth || run_.wall_ns == 0) return std::nullopt;
-      return std::min(1.0, *growth / static_cast<double>(run_.wall_ns));
+      const SeriesStat* stat = scan_.Find(kScope, 0, name);
+      if (stat == nullptr || stat->covered_ns == 0) return std::nullopt;
+      return std::clamp(
+          (stat->last - stat->first) / static_cast<double>(stat->covered_ns),
+          0.0, 1.0);
     };
     m.psi_cpu_some = pressure("psi_cpu_some_ns");
     m.psi_io_some = pressure("psi_io_some_ns");

@@ -69,10 +69,13 @@ struct ShortProcesses {
   MaybeNumber cores_used;
 };
 
-// The machine during the run. Cores are means over the run: 1.5 is one and a
-// half cores' worth of time.
+// The machine during the run. Cores are means over the time that was sampled:
+// 1.5 is one and a half cores' worth of time.
 struct MachineFacts {
   uint32_t cores = 0;  // cores whose times were sampled
+  MaybeNs covered_ns;  // of the run: the time for which they are known
+  // other_cores is a difference of two accounts. It is absent if both are known
+  // for less than half of the run, or contradict each other.
   MaybeNumber busy_cores, other_cores, iowait_cores, steal_cores;
   MaybeNumber mem_total_bytes, mem_peak_bytes, swap_total_bytes,
       swap_peak_bytes;

@@ -165,6 +165,36 @@ TEST(FactsTest, AMachineThatWasNotSampledIsAbsent) {
   EXPECT_FALSE(facts.windows[3].machine_known);
 }
 
+TEST(FactsTest, MeansOfTheMachineAreOverTheTimeItWasSampled) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(0.5)}};
+  run.others = MadeRun::Always(0.4);
+  run.machine_to_s = 6;
+  const Facts facts = run.Make();
+  EXPECT_EQ(facts.machine.covered_ns, 6 * kNsPerSec);
+  EXPECT_NEAR(*facts.machine.busy_cores, 0.9, 0.01);
+  EXPECT_NEAR(*facts.machine.other_cores, 0.4, 0.01);
+}
+
+TEST(FactsTest, OthersAreNotSaidOfARunThatWasMostlyNotSeen) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(0.5)}};
+  run.machine_from_s = 6;
+  const Facts facts = run.Make();
+  EXPECT_EQ(facts.machine.covered_ns, 4 * kNsPerSec);
+  EXPECT_NEAR(*facts.machine.busy_cores, 0.5, 0.01);
+  EXPECT_FALSE(facts.machine.other_cores.has_value()) << "not 0";
+}
+
+TEST(FactsTest, AccountsThatContradictEachOtherLeaveOthersUnknown) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(0.9)}};
+  run.others = MadeRun::Always(-0.04);  // the cores say a little less
+  EXPECT_EQ(run.Make().machine.other_cores, 0);
+  run.others = MadeRun::Always(-0.5);
+  EXPECT_FALSE(run.Make().machine.other_cores.has_value());
+}
+
 // A trace by hand.
 struct ByHand {
   std::shared_ptr<std::string> bytes = std::make_shared<std::string>();
@@ -222,6 +252,25 @@ TEST(FactsTest, PausedTimeIsNotJudged) {
   EXPECT_FALSE(facts.windows[30].known);
   EXPECT_TRUE(facts.windows[70].known);
   EXPECT_TRUE(facts.slices.empty()) << "our own slices are not the program's";
+}
+
+TEST(FactsTest, PressureIsOfTheTimeItWasSampled) {
+  ByHand t;
+  t.w->PutMeta("started_ns", "0");
+  t.w->PutMeta("ended_ns", "10000000000");
+  const uint32_t cpu =
+      t.AddSeries(Series::Scope::kMachine, 0, "psi_cpu_some_ns");
+  const uint32_t io = t.AddSeries(Series::Scope::kMachine, 0, "psi_io_some_ns");
+  for (int64_t i = 50; i <= 90; ++i) {
+    t.w->BeginTick(2, i * 100'000'000);
+    // It stops growing half-way; that was seen as well.
+    t.w->Set(cpu, std::min<int64_t>(i, 70) * 50'000'000);
+    if (i == 90) t.w->Set(io, 7);
+    t.w->EndTick();
+  }
+  const Facts facts = t.Make();
+  EXPECT_NEAR(*facts.machine.psi_cpu_some, 0.25, 1e-9);
+  EXPECT_FALSE(facts.machine.psi_io_some.has_value()) << "one value, no time";
 }
 
 TEST(FactsTest, SlicesOfTheProgramAreSummedOverItsTracks) {

@@ -43,6 +43,7 @@ struct MadeRun {
   Load others = [](double) { return 0.0; };
   Load steal = [](double) { return 0.0; };
   bool machine_series = true, thread_series = true, process_series = true;
+  double machine_from_s = 0, machine_to_s = 1e9;  // when cores are sampled
   std::map<std::string, std::string> meta;  // added to, or with "" taken away
 
   static Load Always(double cores) {
@@ -167,11 +168,6 @@ inline std::shared_ptr<const Store> MadeRun::Trace() const {
       if (begun) w->Set(process.first, static_cast<int64_t>(process.second));
     }
     if (tree_series) w->EndTick();
-    if (core_list.empty()) {
-      before_s = now_s;
-      continue;
-    }
-    w->BeginTick(1, at_ns(now_s));
     const double taken = steal(middle_s);
     for (Core& core : core_list) {
       if (tick > 0) {
@@ -179,12 +175,17 @@ inline std::shared_ptr<const Store> MadeRun::Trace() const {
         core.steal_ns += taken / cores * elapsed_ns;
         core.idle_ns += std::max(0.0, 1 - (busy + taken) / cores) * elapsed_ns;
       }
+    }
+    before_s = now_s;
+    if (core_list.empty() || now_s < machine_from_s || now_s > machine_to_s)
+      continue;
+    w->BeginTick(1, at_ns(now_s));
+    for (const Core& core : core_list) {
       w->Set(core.user, static_cast<int64_t>(core.user_ns));
       w->Set(core.idle, static_cast<int64_t>(core.idle_ns));
       w->Set(core.steal, static_cast<int64_t>(core.steal_ns));
     }
     w->EndTick();
-    before_s = now_s;
   }
   CHECK(w->Close().ok());
   auto store = Store::OfBytes(bytes, "made");

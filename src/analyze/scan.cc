@@ -81,7 +81,10 @@ class Scanner {
       const auto name =
           out.names.try_emplace(std::string(store_.Str(row.name)),
                                 static_cast<uint32_t>(out.names.size()));
-      out.stats[id] = f->stat;
+      SeriesStat& stat = out.stats[id];
+      stat = f->stat;
+      if (const auto group = groups_.find(row.group); group != groups_.end())
+        stat.covered_ns = Elapsed(stat.first_ns, group->second.last_ns);
       out.index[KeyOf(row.scope, row.scope_id, name.first->second)].push_back(
           id);
     }
@@ -387,7 +390,10 @@ bool BornInRun(int64_t start_ns, const RunFacts& run) {
 }
 
 void SeriesStat::Add(double value, int64_t now_ns) {
-  if (values++ == 0) first = min = max = value;
+  if (values++ == 0) {
+    first = min = max = value;
+    first_ns = now_ns;
+  }
   last = value;
   last_ns = now_ns;
   min = std::min(min, value);

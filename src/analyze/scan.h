@@ -24,7 +24,9 @@ int64_t Elapsed(int64_t from_ns, int64_t to_ns);
 struct SeriesStat {
   uint64_t values = 0;
   double first = 0, last = 0, min = 0, max = 0;
-  int64_t last_ns = 0;  // tick of the last change
+  int64_t first_ns = 0;    // tick of the first value
+  int64_t last_ns = 0;     // tick of the last change
+  int64_t covered_ns = 0;  // from the first value to its group's last tick
 
   void Add(double value, int64_t now_ns);
 };

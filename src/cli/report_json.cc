@@ -134,6 +134,7 @@ Json ProcessOf(const ProcessFacts& p) {
 
 Json MachineOf(const MachineFacts& m) {
   return {{"cores", m.cores == 0 ? Json() : Json(m.cores)},
+          {"covered_ns", Maybe(m.covered_ns)},
           {"busy_cores", Maybe(m.busy_cores)},
           {"other_cores", Maybe(m.other_cores)},
           {"iowait_cores", Maybe(m.iowait_cores)},

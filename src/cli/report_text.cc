@@ -305,6 +305,10 @@ Lines MachineLines(const Facts& facts, bool brief) {
                     Plural(m.cores, "core", "cores")));
     if (m.other_cores)
       text += fmt::format(" (other programs {:.2f})", *m.other_cores);
+    const int64_t covered_ns = m.covered_ns.value_or(0);
+    if (covered_ns < facts.run.wall_ns - facts.run.wall_ns / 5)
+      text += fmt::format(" in the {} that were sampled",
+                          FormatDuration(covered_ns));
     if (m.iowait_cores.value_or(0) >= 0.005)
       add(fmt::format("{:.2f} waited for I/O", *m.iowait_cores));
     if (m.steal_cores.value_or(0) >= 0.005)

@@ -100,7 +100,7 @@ REPORT = {
             "busy_cores", "other_cores", "iowait_cores", "steal_cores",
             "psi_cpu_some", "psi_io_some", "psi_memory_some", "load1_peak")},
         **{name: Maybe(INT) for name in (
-            "cores", "mem_total_bytes", "mem_peak_bytes", "swap_total_bytes",
+            "cores", "covered_ns", "mem_total_bytes", "mem_peak_bytes", "swap_total_bytes",
             "swap_peak_bytes", "disk_read_bytes", "disk_write_bytes",
             "net_rx_bytes", "net_tx_bytes")}},
     "slices": [{"name": TEXT, "count": INT, "total_ns": INT, "self_ns": INT,
