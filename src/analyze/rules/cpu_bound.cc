@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
+#include "analyze/groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/steady.h"
 #include "base/text.h"
@@ -25,40 +25,6 @@ constexpr double kMinOwn = 0.60;
 // Others, steal and the kernel are worth a sentence from here on.
 constexpr double kNotableCores = 0.1;
 constexpr double kNotableKernel = 0.3;
-
-// "python3 (8 processes) 92 %, cc1 5 %"
-std::string TopByName(const Facts& facts) {
-  struct Sum {
-    double share = 0;
-    uint64_t count = 0;
-  };
-  std::map<std::string, Sum> by_name;
-  for (const ProcessFacts& p : facts.processes) {
-    Sum& sum = by_name[p.name];
-    sum.share += p.cpu_share.value_or(0);
-    ++sum.count;
-  }
-  for (const ShortProcesses& s : facts.short_processes) {
-    Sum& sum = by_name[s.name];
-    sum.share += s.cpu_share.value_or(0);
-    sum.count += s.count;
-  }
-  std::vector<std::pair<std::string, Sum>> rows(by_name.begin(), by_name.end());
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.second.share > b.second.share;
-  });
-  std::string out;
-  for (size_t i = 0; i < rows.size() && i < 3; ++i) {
-    if (i > 0 && rows[i].second.share < 0.01) break;
-    out += fmt::format(
-        "{}{}{} {}", out.empty() ? "" : ", ", Printable(rows[i].first, 24),
-        rows[i].second.count > 1
-            ? fmt::format(" ({} processes)", rows[i].second.count)
-            : "",
-        FormatShare(rows[i].second.share));
-  }
-  return out;
-}
 
 // Share of the CPU time that was spent in the kernel, where both are known.
 MaybeNumber KernelShare(const Facts& facts) {
@@ -120,10 +86,10 @@ Outcome CpuBound(const Facts& facts) {
                    "steady time.",
                    kBusy * 100, cores, time * 100),
        steady.from_ns, steady.to_ns});
-  const std::string top = TopByName(facts);
-  if (!top.empty())
-    f.evidence.push_back(
-        {"Most CPU time went to " + top + ".", run.begin_ns, run.end_ns});
+  const std::vector<CommandGroup> groups = GroupsByName(facts);
+  if (!groups.empty())
+    f.evidence.push_back({"Most CPU time went to " + CallTop(groups) + ".",
+                          run.begin_ns, run.end_ns});
   if (others >= kNotableCores)
     f.evidence.push_back(
         {fmt::format("Other programs used {:.2f} cores meanwhile.", others),
@@ -152,18 +118,15 @@ Outcome CpuBound(const Facts& facts) {
                      FormatShare(estimated)),
          run.begin_ns, run.end_ns});
 
-  const ProcessFacts* const worst =
-      facts.processes.empty() ? nullptr : &facts.processes.front();
   f.advice =
       "Every core works, so more threads will not help: make the work smaller "
       "or the machine larger.";
-  if (worst != nullptr && worst->cpu_ns) {
-    f.where = {worst->row.number, 0, worst->row.pid, 0, worst->name,
-               worst->cmdline,    ""};
+  if (!groups.empty() && groups[0].cpu_share > 0) {
+    f.where = groups[0].Look();
     f.advice += fmt::format(
-        " Begin with {}: look for its hottest functions, use optimised "
-        "libraries or lower precision, or give the work to an accelerator.",
-        CallProcess(*worst));
+        " Begin with {}: look for the hottest functions, use optimised "
+        "libraries or lower precision, or give the work to an accelerator.{}",
+        groups[0].Call(), AdviceOnShort(groups[0]));
   }
   if (limited) {
     f.advice += fmt::format(

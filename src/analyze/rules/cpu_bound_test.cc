@@ -37,6 +37,53 @@ TEST(CpuBoundTest, FiresWhenAllAllowedCoresAreBusy) {
   EXPECT_NE(f.where.process, 0u);
 }
 
+// A command that starts two short processes of a name at a time, `each` long.
+MadeRun Short(double each_s) {
+  MadeRun run;
+  run.workers = {{.name = "make", .cores = run.Always(0.01)}};
+  uint32_t number = 2;
+  for (double at = 0; at < run.seconds; at += each_s)
+    for (int i = 0; i < 2; ++i)
+      run.workers.push_back({.process = number++,
+                             .name = "cc1",
+                             .cores = run.Always(0),
+                             .from_s = at,
+                             .to_s = at + each_s,
+                             .exact_ns = static_cast<int64_t>(each_s * 0.97e9),
+                             .sampled = false});
+  return run;
+}
+
+TEST(CpuBoundTest, ManyShortProcessesAreNamedTogether) {
+  const Outcome outcome = CpuBound(Short(0.05).Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_NE(f.advice.find("Begin with its 400 processes cc1:"),
+            std::string::npos)
+      << f.advice;
+  EXPECT_NE(f.advice.find("Each cc1 lived 50.0 ms on average"),
+            std::string::npos)
+      << f.advice;
+  EXPECT_EQ(f.where.process, 0u) << "no single one is to blame";
+  const Outcome longer = CpuBound(Short(0.5).Make());
+  ASSERT_EQ(longer.findings.size(), 1u);
+  EXPECT_EQ(longer.findings[0].advice.find("lived"), std::string::npos);
+}
+
+TEST(CpuBoundTest, AProcessThatDidMostIsNamedBesideOthersOfItsName) {
+  MadeRun run = Short(0.05);
+  for (auto& worker : run.workers) worker.name = "python3";
+  run.workers[0].cores = run.Always(1.9);
+  for (auto& worker : run.workers)
+    if (!worker.sampled) worker.exact_ns = 1000;
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].advice.find("Begin with python3:"),
+            std::string::npos)
+      << outcome.findings[0].advice;
+  EXPECT_EQ(outcome.findings[0].where.process, 1u);
+}
+
 TEST(CpuBoundTest, TheThresholdIsNinetyPercentOfTheCores) {
   EXPECT_TRUE(Fires(Two(0.905)));
   EXPECT_FALSE(Fires(Two(0.895)));

@@ -15,6 +15,7 @@
 #include <map>
 #include <utility>
 
+#include "analyze/groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/scan.h"
 #include "analyze/steady.h"
@@ -198,10 +199,11 @@ Finding OfChain(const Judge& judge, double time, double greatest) {
                    who, used, time * 100, FormatShare(greatest)),
        judge.steady.from_ns, judge.steady.to_ns});
   AddFree(judge, free, f);
-  if (!judge.facts.processes.empty()) {
-    const ProcessFacts& p = judge.facts.processes.front();
-    f.where = {p.row.number, 0, p.row.pid, 0, p.name, p.cmdline, ""};
-  }
+  const std::vector<CommandGroup> groups = GroupsByName(judge.facts);
+  if (processes > 1)
+    f.evidence.push_back({"Most CPU time went to " + CallTop(groups) + ".",
+                          judge.facts.run.begin_ns, judge.facts.run.end_ns});
+  if (!groups.empty()) f.where = groups[0].Look();
   f.advice =
       processes > 1
           ? "The processes wait for each other. Start those that do not need "
@@ -210,6 +212,7 @@ Finding OfChain(const Judge& judge, double time, double greatest) {
           : "The threads take turns, as if they shared one lock (in Python: "
             "the interpreter's). Use processes instead of threads, or hold "
             "the lock for less time.";
+  if (!groups.empty()) f.advice += AdviceOnShort(groups[0]);
   return f;
 }
 

@@ -130,6 +130,9 @@ TEST(OneCoreBoundTest, FindsAChainOfProcessesOneAtATime) {
             "Limited by one core: its 11 processes work one at a time while "
             "1.0 of 2 cores stay free.");
   EXPECT_LT(outcome.findings[0].confidence, 0.8) << "less sure than a thread";
+  EXPECT_EQ(outcome.findings[0].evidence.back().text,
+            "Most CPU time went to step (10 processes) 98.0 %, sh 2.0 %.");
+  EXPECT_EQ(outcome.findings[0].where.process_name, "step");
   for (auto& worker : run.workers) worker.cores = run.Always(0.8);
   EXPECT_FALSE(Fires(run));
 }
