@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/exec_error.h"
 #include "cli/output_name.h"
 #include "cli/summary.h"
 #include "collect/launcher.h"
@@ -57,6 +58,11 @@ struct RunArgs {
   std::vector<std::string> command;
 };
 
+bool TakesValue(const std::string& option) {
+  return option == "-o" || option == "--output" || option == "--rate" ||
+         option == "--max-size";
+}
+
 // Where the command begins: behind "--", or at the first word that is neither
 // an option nor an option's value.
 size_t CommandStart(const Args& args, size_t& options_end) {
@@ -64,11 +70,29 @@ size_t CommandStart(const Args& args, size_t& options_end) {
     options_end = i;
     if (args[i] == "--") return i + 1;
     if (args[i].size() < 2 || args[i][0] != '-') return i;
-    if (args[i] == "-o" || args[i] == "--output" || args[i] == "--rate" ||
-        args[i] == "--max-size")
-      ++i;
+    if (TakesValue(args[i])) ++i;
   }
   return options_end = args.size();
+}
+
+// An option that is not ours is most often the command's, written before it.
+Status CheckOptions(const Args& options, const CLI::App& app) {
+  for (size_t i = 0; i < options.size(); ++i) {
+    const std::string& word = options[i];
+    const std::string name = word.starts_with("--")
+                                 ? word.substr(0, word.find('='))
+                                 : word.substr(0, 2);
+    if (app.get_option_no_throw(name) != nullptr) {
+      i += TakesValue(word) ? 1 : 0;
+      continue;
+    }
+    const std::string shown = Printable(name, 60);
+    return Error{Error::Kind::kUsage, "run: there is no option " + shown,
+                 "is it the command's? then it stands behind it: sonde run -- "
+                 "COMMAND " +
+                     shown + "; `sonde run --help` lists ours"};
+  }
+  return Ok();
 }
 
 Result<RunArgs> Parse(const Args& args) {
@@ -87,9 +111,10 @@ Result<RunArgs> Parse(const Args& args) {
   app.add_flag("--env", run.environment);
   app.add_flag("--no-perf", run.no_perf);
   app.add_flag("-h,--help", run.help);
-  TRY(const bool parsed,
-      ParseArgs(app, {args.begin(),
-                      args.begin() + static_cast<ptrdiff_t>(options_end)}));
+  const Args options(args.begin(),
+                     args.begin() + static_cast<ptrdiff_t>(options_end));
+  TRY_OK(CheckOptions(options, app));
+  TRY(const bool parsed, ParseArgs(app, options));
   if (!parsed || run.help) {
     run.help = true;
     return run;
@@ -113,19 +138,9 @@ Result<RunArgs> Parse(const Args& args) {
   return run;
 }
 
-int TellExecFailure(const std::string& command, int error) {
-  const bool not_found = error == ENOENT;
-  Error what = ErrnoError(Printable(command), error);
-  if (command.empty())
-    what = {Error::Kind::kNotFound, "the command is an empty word",
-            "is a variable in it not set?"};
-  else if (not_found && command.find('/') == std::string::npos)
-    what = {Error::Kind::kNotFound, Printable(command) + ": command not found",
-            "is it a file here? then write ./" + Printable(command)};
-  else if (error == EACCES)
-    what.hint = "is it executable? `chmod +x` makes it so";
-  PrintError(what);
-  return not_found ? kNotFound : kCannotExecute;
+int TellExecFailure(const std::vector<std::string>& command, int error) {
+  PrintError(ExecError(command, error));
+  return error == ENOENT ? kNotFound : kCannotExecute;
 }
 
 // Inside another recording: that one sees this command as well.
@@ -135,7 +150,7 @@ int JoinSession(const RunArgs& run, const SessionInfo& outer) {
                  "sonde: already recorded, into %s; no trace of its own\n",
                  Printable(outer.trace).c_str());
   std::fflush(stderr);
-  return TellExecFailure(run.command[0], ExecCommand(run.command));
+  return TellExecFailure(run.command, ExecCommand(run.command));
 }
 
 Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
@@ -168,7 +183,7 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
   }
   const SessionResult result = session.Take();
   if (result.exec_error != 0)
-    return TellExecFailure(run.command[0], result.exec_error);
+    return TellExecFailure(run.command, result.exec_error);
   if (!run.quiet) {
     EndEarlyLike(result.wait_status);
     const auto summary = Summary(options.trace);

@@ -58,6 +58,11 @@ Result<std::string> ChooseOutput(const std::string& output,
                                  const std::string& command, bool force) {
   struct stat st;
   if (!output.empty()) {
+    if (output == "-")
+      return Error{Error::Kind::kUsage,
+                   "-o -: a trace is a file, it cannot go to standard output",
+                   "sonde run -o run.sonde -- COMMAND, then `sonde export "
+                   "run.sonde --to text -o -`"};
     std::string path = output;
     if (path[0] != '/') {
       TRY(const std::string cwd, WorkingDirectory());
@@ -67,6 +72,10 @@ Result<std::string> ChooseOutput(const std::string& output,
     TRY_OK(CheckWritable(slash == 0 ? "/" : path.substr(0, slash),
                          "name a directory that exists and is yours: -o FILE"));
     if (!Exists(path, st)) return path;
+    if (S_ISDIR(st.st_mode))
+      return Error{Error::Kind::kIo, Printable(output) + ": is a directory",
+                   "name a file in it: -o " + Printable(output) +
+                       (output.ends_with('/') ? "" : "/") + "run.sonde"};
     if (!S_ISREG(st.st_mode))
       return Error{Error::Kind::kIo,
                    Printable(output) + ": exists and is not a file",

@@ -270,9 +270,46 @@ open(plain, "w").close()
 not_started("not_found_in_path", ["no-such-command-here"], 127, "not found")
 not_started("not_found_as_file", ["/no/such/file"], 127, "No such file")
 not_started("not_executable", [plain], 126, "Permission denied")
-not_started("a_directory", ["/tmp"], 126, "Permission denied")
+not_started("a_directory", ["/tmp"], 126, "/tmp: is a directory")
 not_started("below_a_file", [plain + "/x"], 126, "Not a directory")
 not_started("empty_word", [""], 127, "empty word")
+not_started("all_words_in_quotes", ["python3 train.py"], 127,
+            "hint: the quotes make it one word; without them: "
+            "sonde run -- python3 train.py\n")
+not_started("shell_words_in_quotes", ["cd /tmp && ls"], 127,
+            "takes it apart: sonde run -- sh -c 'cd /tmp && ls'\n")
+not_started("a_variable_before_it", ["OMP_NUM_THREADS=1", "cmd", "a b"], 127,
+            "hint: sonde run -- env OMP_NUM_THREADS=1 cmd 'a b'\n")
+script = run.path("train.py")
+open(script, "w").close()
+not_started("a_script_that_is_not_executable", [script], 126,
+            f"hint: sonde run -- python3 {script}\n")
+lost = run.path("lost.sh")
+with open(lost, "w") as f:
+    f.write("#!/no/such/interpreter\n")
+os.chmod(lost, 0o700)
+not_started("an_interpreter_that_is_not_there", [lost], 127,
+            "the interpreter its first line names is not")
+
+
+def wrong_words_before_the_start():
+    base = os.path.dirname(run.path("x"))
+    os.mkdir(os.path.join(base, "here"))
+    open(os.path.join(base, "job.py"), "w").close()
+    for words, code, cure in (
+            (["--epochs", "3", "./train"], 125,
+             "sonde run -- COMMAND --epochs;"),
+            (["--epochs=3", "./train"], 125, "sonde run -- COMMAND --epochs;"),
+            (["--rate", "5", "-n4", "true"], 125, "sonde run -- COMMAND -n;"),
+            (["-o", "-", "--", "true"], 125, "sonde run -o run.sonde"),
+            (["-o", "here", "--", "true"], 125, "-o here/run.sonde"),
+            (["-o", "t.sonde", "here"], 127, "sonde run -- here/PROGRAM"),
+            (["-o", "t.sonde", "job.py"], 127, "sonde run -- python3 job.py")):
+        done = subprocess.run([run.sonde, "run", *words], capture_output=True,
+                              text=True, timeout=20, cwd=base)
+        equal(f"status of {words}", done.returncode, code)
+        true(f"{words}: {done.stderr!r}", cure in done.stderr)
+        equal("left", sorted(os.listdir(base)), ["here", "job.py"])
 
 
 def nested_run_joins():
@@ -364,8 +401,9 @@ def leaves_nothing_behind():
     equal("in /dev/shm", set(os.listdir("/dev/shm")) - before, set())
 
 
-for test in (nested_run_joins, refuses_to_overwrite,
-             a_start_that_fails_leaves_the_old_trace, a_closed_stream_ends_for_its_reader, never_replaces_a_device,
+for test in (nested_run_joins, wrong_words_before_the_start, refuses_to_overwrite,
+             a_start_that_fails_leaves_the_old_trace,
+             a_closed_stream_ends_for_its_reader, never_replaces_a_device,
              default_names_do_not_collide, leaves_nothing_behind,
              unwritable_directory_is_said_before_the_start):
     run.case(test.__name__, test)
