@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -18,7 +19,8 @@ namespace {
 constexpr char kHelp[] =
     R"(usage: sonde ctl REQUEST [--session DIR|PID] [--json]
 
-  sonde ctl status              what is being recorded, since when
+  sonde ctl status              what is being recorded, since when; of all
+                                recordings, if there are several
   sonde ctl mark "epoch 3"      put a mark on the timeline, now
   sonde ctl pause               take no samples until `resume`
   sonde ctl resume
@@ -31,6 +33,8 @@ constexpr char kHelp[] =
 
 Inside a recorded command, its own recording is meant.
 )";
+
+constexpr char kSilent[] = "not answering";
 
 bool IsNumber(const std::string& text) {
   return !text.empty() &&
@@ -45,6 +49,11 @@ std::string List(const std::vector<SessionInfo>& sessions) {
   return out;
 }
 
+Error NothingRecorded() {
+  return {Error::Kind::kNotFound, "ctl: nothing is being recorded",
+          "`sonde run -- COMMAND` starts a recording"};
+}
+
 Result<SessionInfo> Choose(const std::string& wanted) {
   if (!wanted.empty() && !IsNumber(wanted)) return FindSession(wanted);
   const char* own = ::secure_getenv("SONDE_SESSION");
@@ -53,9 +62,7 @@ Result<SessionInfo> Choose(const std::string& wanted) {
   const std::vector<SessionInfo> live = LiveSessions();
   if (wanted.empty()) {
     if (live.size() == 1) return live[0];
-    if (live.empty())
-      return Error{Error::Kind::kNotFound, "ctl: nothing is being recorded",
-                   "`sonde run -- COMMAND` starts a recording"};
+    if (live.empty()) return NothingRecorded();
     return Error{Error::Kind::kUsage, "ctl: there are several recordings",
                  "say which:" + List(live)};
   }
@@ -66,7 +73,40 @@ Result<SessionInfo> Choose(const std::string& wanted) {
                live.empty() ? "" : "these do:" + List(live)};
 }
 
+// The recordings whose status is wanted: those that are named or meant, else
+// all that live.
+Result<std::vector<SessionInfo>> ChooseForStatus(const std::string& wanted) {
+  auto one = Choose(wanted);
+  if (one.ok()) return std::vector<SessionInfo>{one.Take()};
+  if (!wanted.empty() || one.error().kind != Error::Kind::kUsage)
+    return one.error();
+  return LiveSessions();
+}
+
+int64_t FileSize(const std::string& path) {
+  std::error_code failure;
+  const auto bytes = std::filesystem::file_size(path, failure);
+  return failure ? 0 : static_cast<int64_t>(bytes);
+}
+
+// What a recording says of itself, and what it takes on the disk: its newest
+// part is in the journal.
+Result<nlohmann::json> StatusOf(const SessionInfo& session) {
+  TRY(const std::string answer, AskSession(session.dir, "status"));
+  auto out = nlohmann::json::parse(answer, nullptr, false);
+  if (!out.is_object())
+    return Error{Error::Kind::kCorrupt, "ctl: the answer makes no sense"};
+  out["trace_bytes"] =
+      FileSize(session.trace) + FileSize(session.trace + ".journal");
+  return out;
+}
+
 std::string StatusText(const nlohmann::json& status) {
+  if (status.value("state", "") == kSilent)
+    return fmt::format("{}, process {}\n  {}\n  {}", kSilent,
+                       status.value("pid", int64_t{0}),
+                       Printable(status.value("trace", ""), 4096),
+                       Printable(status.value("command", "")));
   return fmt::format("{} for {}: {} live processes, {} in {}\n  {}",
                      status.value("state", ""),
                      FormatDuration(status.value("elapsed_ns", int64_t{0})),
@@ -74,6 +114,42 @@ std::string StatusText(const nlohmann::json& status) {
                      FormatBytes(status.value("trace_bytes", 0.0)),
                      Printable(status.value("trace", ""), 4096),
                      Printable(status.value("command", "")));
+}
+
+void PrintJson(const nlohmann::json& json) {
+  std::puts(json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)
+                .c_str());
+}
+
+Result<int> TellStatus(const std::string& wanted, bool json) {
+  TRY(const std::vector<SessionInfo> chosen, ChooseForStatus(wanted));
+  nlohmann::json all = nlohmann::json::array();
+  for (const SessionInfo& session : chosen) {
+    auto status = StatusOf(session);
+    if (!status.ok() && chosen.size() == 1) return status.error();
+    if (status.ok())
+      all.push_back(status.Take());
+    else if (FindSession(session.dir).ok())  // else it has just ended
+      all.push_back({{"state", kSilent},
+                     {"pid", session.pid},
+                     {"command", session.command},
+                     {"trace", session.trace}});
+  }
+  if (all.empty()) return NothingRecorded();
+  if (json) {
+    // One recording stands at the top as well: most often there is one.
+    nlohmann::json out =
+        all.size() == 1 ? all[0] : nlohmann::json(nlohmann::json::object());
+    out["sessions"] = std::move(all);
+    PrintJson(out);
+    return 0;
+  }
+  for (const nlohmann::json& one : all) {
+    if (all.size() > 1)
+      fmt::print("--session {}  ", one.value("pid", int64_t{0}));
+    std::puts(StatusText(one).c_str());
+  }
+  return 0;
 }
 
 }  // namespace
@@ -106,22 +182,13 @@ Result<int> RunCtl(const Args& args) {
                  verb == "mark" ? "ctl: mark takes one text"
                                 : "ctl: " + verb + " takes no text",
                  "sonde ctl mark \"epoch 3\""};
+  if (verb == "status") return TellStatus(session, json);
   TRY(const SessionInfo chosen, Choose(session));
-  TRY(const std::string answer,
-      AskSession(chosen.dir, verb == "mark" ? verb + " " + text[0] : verb));
-
-  nlohmann::json out = {{"ok", true}};
-  if (verb == "status") {
-    out = nlohmann::json::parse(answer, nullptr, false);
-    if (!out.is_object())
-      return Error{Error::Kind::kCorrupt, "ctl: the answer makes no sense"};
-  }
-  if (verb == "stop") out["trace"] = chosen.trace;
+  TRY_OK(AskSession(chosen.dir, verb == "mark" ? verb + " " + text[0] : verb));
   if (json) {
-    std::puts(out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)
-                  .c_str());
-  } else if (verb == "status") {
-    std::puts(StatusText(out).c_str());
+    nlohmann::json out = {{"ok", true}};
+    if (verb == "stop") out["trace"] = chosen.trace;
+    PrintJson(out);
   } else if (verb == "stop") {
     std::printf("stopped: %s\n", Printable(chosen.trace, 4096).c_str());
   }

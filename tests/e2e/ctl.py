@@ -115,7 +115,7 @@ def stop_keeps_the_exit_status():
 
 def two_sessions_need_a_name():
     a, b = Session(), Session()
-    done = run.ctl("status")
+    done = run.ctl("mark", "for whom?")
     equal("status", done.returncode, 2)
     true(f"lists both: {done.stderr}", a.name in done.stderr and b.name in done.stderr)
     a.ok("mark", "for a")
@@ -123,6 +123,34 @@ def two_sessions_need_a_name():
     a.end(), b.end()
     for s, text in ((a, "for a"), (b, "for b")):
         equal("marks", [e.get("text") for e in run.check(s.trace)["session"]], [text])
+
+
+def status_is_of_all_sessions():
+    a, b = Session(), Session()
+    done = run.ctl("status")
+    equal("status", (done.returncode, done.stderr), (0, ""))
+    for s in (a, b):
+        true(f"lists both: {done.stdout}", f"--session {s.name}  recording" in
+             done.stdout and s.trace in done.stdout)
+    found = json.loads(run.ctl("status", "--json").stdout)
+    equal("fields", list(found), ["sessions"])
+    equal("sessions", {(s["pid"], s["trace"]) for s in found["sessions"]},
+          {(s.process.pid, s.trace) for s in (a, b)})
+    one = json.loads(b.ok("status", "--json"))
+    equal("chosen", [s["pid"] for s in one["sessions"]], [b.process.pid])
+    a.end(), b.end()
+
+
+def size_has_the_journal_in_it():
+    s = Session("--rate", "1000")
+    journal = s.trace + ".journal"
+    wait_for("a journal", lambda: os.path.getsize(journal) > 4096)
+    s.ok("pause")  # nothing is written any more but the journal's last
+    before = os.path.getsize(s.trace) + os.path.getsize(journal)
+    found = json.loads(s.ok("status", "--json"))["trace_bytes"]
+    after = os.path.getsize(s.trace) + os.path.getsize(journal)
+    true(f"{before} <= {found} <= {after}", before <= found <= after)
+    s.end()
 
 
 def only_session_needs_no_name():
@@ -198,6 +226,7 @@ for test in (nothing_recorded_is_said, wrong_words_are_refused,
              paused_to_the_end_is_in_the_trace, marks_are_in_the_trace,
              stop_ends_the_recording_and_not_the_command, stop_keeps_the_exit_status,
              only_session_needs_no_name, two_sessions_need_a_name,
+             status_is_of_all_sessions, size_has_the_journal_in_it,
              inside_the_command_its_own_session_is_meant, session_by_its_directory,
              hostile_peers_do_not_hold_the_loop):
     run.case(test.__name__, test)
