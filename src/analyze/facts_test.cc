@@ -125,6 +125,19 @@ TEST(FactsTest, WindowsUseTrueElapsedTimes) {
   }
 }
 
+TEST(FactsTest, ShortRunsHaveShorterWindowsAsFarAsTicksAllow) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(0.8)}};
+  run.seconds = 0.25;
+  run.rate_hz = 1000;
+  EXPECT_EQ(run.Make().windows.size(), 20u);
+  run.rate_hz = 50;
+  EXPECT_EQ(run.Make().windows.size(), 13u) << "20 ms each";
+  run.seconds = 10;
+  run.rate_hz = 1000;
+  EXPECT_EQ(run.Make().windows.size(), 100u);
+}
+
 TEST(FactsTest, ThreadsOfAProcessAreSortedByCpu) {
   MadeRun run;
   run.workers = {{.cores = run.Always(0.1)},

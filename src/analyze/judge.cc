@@ -6,6 +6,7 @@
 
 #include "analyze/steady.h"
 #include "base/text.h"
+#include "base/time.h"
 
 namespace sonde {
 namespace {
@@ -46,7 +47,12 @@ std::string VerdictOfFacts(const Facts& facts, bool all_rules) {
   const RunFacts& run = facts.run;
   if (facts.store->processes().empty() && facts.ticks == 0)
     return "Nothing was recorded of any process: there is nothing to judge.";
-  if (run.wall_ns < kMinWallNs || (facts.ticks < kMinTicks && facts.ticks > 0))
+  const bool too_few = facts.ticks > 0 && facts.ticks <= kMinTicks;
+  if (too_few && run.wall_ns >= kNsPerSec)
+    return fmt::format("Ran {}, sampled {} time{}: too seldom to judge.",
+                       FormatDuration(run.wall_ns), facts.ticks,
+                       facts.ticks == 1 ? "" : "s");
+  if (too_few || run.wall_ns < kMinWallNs)
     return fmt::format("Ran {}: too short to judge.",
                        FormatDuration(run.wall_ns));
   if (!run.cores_used)

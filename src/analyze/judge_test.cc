@@ -32,8 +32,30 @@ TEST(JudgeTest, AShortRunIsNotJudged) {
   EXPECT_EQ(judgement.verdict, "Ran 900 ms: too short to judge.");
   for (const RuleState& state : judgement.rules) {
     EXPECT_EQ(state.state, RuleState::State::kNotEnoughData);
-    EXPECT_EQ(state.why, "the run took 900 ms, less than a second");
+    EXPECT_EQ(state.why, "the processes were sampled only 10 times");
   }
+}
+
+TEST(JudgeTest, AShortRunThatWasSampledOftenIsJudged) {
+  MadeRun run = One(1, 0.25);
+  run.rate_hz = 1000;
+  EXPECT_EQ(Judge(run.Make()).rules[1].state, RuleState::State::kFound);
+  run.rate_hz = 100;
+  EXPECT_EQ(Judge(run.Make()).rules[1].state, RuleState::State::kFound);
+  run.rate_hz = 20;
+  EXPECT_EQ(Judge(run.Make()).verdict, "Ran 250 ms: too short to judge.");
+  run = One(1, 0.19);
+  run.rate_hz = 1000;
+  EXPECT_EQ(Judge(run.Make()).verdict, "Ran 190 ms: too short to judge.");
+  EXPECT_EQ(Judge(run.Make()).rules[0].why,
+            "the run took 190 ms, less than 200 ms");
+}
+
+TEST(JudgeTest, ALongRunThatWasSampledSeldomIsNotCalledShort) {
+  MadeRun run = One(1, 5);
+  run.rate_hz = 1;
+  EXPECT_EQ(Judge(run.Make()).verdict,
+            "Ran 5.00 s, sampled 6 times: too seldom to judge.");
 }
 
 TEST(JudgeTest, AWaitingRunIsCalledWaiting) {

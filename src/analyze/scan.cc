@@ -15,6 +15,8 @@ constexpr int64_t kWindowNs = 100 * kNsPerMs;
 // Enough for half an hour in steps of a tenth of a second; longer runs get
 // longer windows.
 constexpr int64_t kMaxWindows = 20'000;
+// Short runs get shorter ones, as far as samples allow.
+constexpr int64_t kMinWindows = 20;
 // How many threads of a tick are worth remembering.
 constexpr size_t kTopThreads = 4;
 // Ids are dense in what we write; a file that says otherwise is not followed.
@@ -99,7 +101,8 @@ class Scanner {
 
   // Windows as long as ticks, at least, or values would fall between them.
   static int64_t WidthOf(const Store& store, const RunFacts& run) {
-    int64_t width = std::max(kWindowNs, run.wall_ns / kMaxWindows + 1);
+    int64_t width = std::max(std::min(kWindowNs, run.wall_ns / kMinWindows),
+                             run.wall_ns / kMaxWindows + 1);
     double period_ns = PeriodOf(store);
     if (const MaybeNumber rate_hz = MetaNumber(store, "rate_hz");
         rate_hz && *rate_hz > 0)

@@ -45,11 +45,12 @@ double Steady::MeanWhere(
 Steady SteadyOf(const Facts& facts) {
   Steady out;
   if (facts.run.wall_ns < kMinWallNs) {
-    out.not_enough_data = fmt::format("the run took {}, less than a second",
-                                      FormatDuration(facts.run.wall_ns));
+    out.not_enough_data = fmt::format("the run took {}, less than {}",
+                                      FormatDuration(facts.run.wall_ns),
+                                      FormatDuration(kMinWallNs));
     return out;
   }
-  if (facts.ticks < kMinTicks) {
+  if (facts.ticks <= kMinTicks) {
     out.not_enough_data =
         facts.ticks == 0
             ? "no CPU times of processes were collected"
@@ -65,8 +66,9 @@ Steady SteadyOf(const Facts& facts) {
     levels.push_back(w.tree_cores);
     known_ns += Ns(w);
   }
-  if (out.windows.size() < kMinTicks ||
-      known_ns < static_cast<double>(kMinWallNs)) {
+  const double ticks = static_cast<double>(facts.ticks) * known_ns /
+                       static_cast<double>(facts.run.wall_ns);
+  if (ticks < kMinTicks || known_ns < static_cast<double>(kMinWallNs)) {
     out.windows.clear();
     out.not_enough_data =
         fmt::format("samples cover only {} of the run",

@@ -30,9 +30,10 @@ struct Steady {
                    const std::function<double(const CpuWindow&)>& value) const;
 };
 
-// Runs shorter than this, or sampled less often, are not judged.
-inline constexpr int64_t kMinWallNs = 1'000'000'000;
-inline constexpr uint64_t kMinTicks = 5;
+// Runs shorter than this, or not sampled more often, are not judged. At ten
+// samples a second that is about a second, at a thousand the first bound.
+inline constexpr int64_t kMinWallNs = 200'000'000;
+inline constexpr uint64_t kMinTicks = 10;
 
 // Keeps pointers into facts.windows.
 Steady SteadyOf(const Facts& facts);
