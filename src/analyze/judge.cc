@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "analyze/command_words.h"
 #include "analyze/steady.h"
+#include "base/shell_word.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -41,40 +43,100 @@ double GreatestWait(const Facts& facts) {
   return std::min(1.0, ns / static_cast<double>(facts.run.wall_ns));
 }
 
-std::string VerdictOfFacts(const Facts& facts, bool all_rules) {
+// A verdict that no rule gave, and what to do next.
+struct Said {
+  std::string verdict, advice;
+};
+
+constexpr char kWhoElse[] =
+    "`ps -eo pcpu,pid,user,args --sort=-pcpu | head` shows them while they run";
+
+std::string PathForShell(const Facts& facts) {
+  return ShellWord(facts.store->path(), 4096);
+}
+
+// How to record a run so that it can be judged.
+std::string LongerOrFiner(const Facts& facts) {
+  const std::string command = CommandForShell(*facts.store);
+  const int64_t wall_ns = facts.run.wall_ns;
+  if (wall_ns >= kMinWallNs)
+    return fmt::format("Sample it more often: sonde run --rate {} -- {}",
+                       wall_ns >= 2 * kNsPerSec ? 10 : 100, command);
+  const int64_t times = std::clamp<int64_t>(
+      2 * kNsPerSec / std::max<int64_t>(1, wall_ns), 10, 1000);
+  return fmt::format(
+      "Give it more to do, or record it many times over: sonde run -- sh -c {}",
+      ShellWord(fmt::format("for i in $(seq {}); do {}; done", times, command),
+                4096));
+}
+
+std::string FindTheWait(const Facts& facts) {
+  std::string out = "More or faster cores will not help. ";
+  if (facts.machine.psi_io_some.value_or(0) >= kHeldUp)
+    out += fmt::format(
+        "Storage was waited for {} of the time: read ahead, read less, or keep "
+        "the data in memory. ",
+        FormatShare(*facts.machine.psi_io_some));
+  return out + fmt::format(
+                   "See in which system calls it waits: strace -f -c "
+                   "-w {}",
+                   CommandForShell(*facts.store));
+}
+
+Said VerdictOfFacts(const Facts& facts, bool all_rules) {
   const char* const nothing =
       all_rules ? "No single limit found" : "The rules asked found nothing";
   const RunFacts& run = facts.run;
   if (facts.store->processes().empty() && facts.ticks == 0)
-    return "Nothing was recorded of any process: there is nothing to judge.";
+    return {"Nothing was recorded of any process: there is nothing to judge.",
+            "`sonde doctor` says what can be recorded here; `sonde run -- "
+            "COMMAND` records it."};
   const bool too_few = facts.ticks > 0 && facts.ticks <= kMinTicks;
   if (too_few && run.wall_ns >= kNsPerSec)
-    return fmt::format("Ran {}, sampled {} time{}: too seldom to judge.",
-                       FormatDuration(run.wall_ns), facts.ticks,
-                       facts.ticks == 1 ? "" : "s");
+    return {fmt::format("Ran {}, sampled {} time{}: too seldom to judge.",
+                        FormatDuration(run.wall_ns), facts.ticks,
+                        facts.ticks == 1 ? "" : "s"),
+            LongerOrFiner(facts)};
   if (too_few || run.wall_ns < kMinWallNs)
-    return fmt::format("Ran {}: too short to judge.",
-                       FormatDuration(run.wall_ns));
+    return {
+        fmt::format("Ran {}: too short to judge.", FormatDuration(run.wall_ns)),
+        LongerOrFiner(facts)};
   if (!run.cores_used)
-    return fmt::format(
-        "Ran {}, but no CPU times were collected: it cannot be judged.",
-        FormatDuration(run.wall_ns));
+    return {fmt::format(
+                "Ran {}, but no CPU times were collected: it cannot be judged.",
+                FormatDuration(run.wall_ns)),
+            "`sonde doctor` says why, and what enables them."};
   const double capacity =
       run.capacity_cores.value_or(std::max<double>(1, facts.machine.cores));
   const double other = facts.machine.other_cores.value_or(0);
   const double wait = GreatestWait(facts);
   if (wait >= kHeldUp && other >= kSharedMachine * capacity)
-    return fmt::format(
-        "Held up by other programs: they used {:.2f} cores, this one {}; a "
-        "thread was ready for {:.0f} % of the run without getting a core.",
-        other, OfCores(facts), wait * 100);
+    return {
+        fmt::format(
+            "Held up by other programs: they used {:.2f} cores, this one "
+            "{}; a thread was ready for {:.0f} % of the run without "
+            "getting a core.",
+            other, OfCores(facts), wait * 100),
+        fmt::format("Run it again when they are done, or move them to other "
+                    "cores (taskset) or behind it (nice): {}.",
+                    kWhoElse)};
   if (*run.cores_used < kWaitingCores)
-    return fmt::format("Mostly waiting: the program used {}.", OfCores(facts));
+    return {fmt::format("Mostly waiting: the program used {}.", OfCores(facts)),
+            FindTheWait(facts)};
   if (other >= kSharedMachine * capacity)
-    return fmt::format(
-        "{}, but it was not alone: the program used {}, other programs {:.2f}.",
-        nothing, OfCores(facts), other);
-  return fmt::format("{}: the program used {}.", nothing, OfCores(facts));
+    return {fmt::format("{}, but it was not alone: the program used {}, other "
+                        "programs {:.2f}.",
+                        nothing, OfCores(facts), other),
+            fmt::format("Record it again on a quiet machine before you believe "
+                        "this: {}.",
+                        kWhoElse)};
+  return {fmt::format("{}: the program used {}.", nothing, OfCores(facts)),
+          all_rules ? fmt::format("Look for phases and gaps on the timeline: "
+                                  "sonde export {} --to chrome, then open the "
+                                  "file at ui.perfetto.dev",
+                                  PathForShell(facts))
+                    : fmt::format("Ask all rules: sonde report {}",
+                                  PathForShell(facts))};
 }
 
 }  // namespace
@@ -123,8 +185,14 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
   std::stable_sort(
       out.findings.begin(), out.findings.end(),
       [](const Finding& a, const Finding& b) { return Weight(a) > Weight(b); });
-  out.verdict = out.findings.empty() ? VerdictOfFacts(facts, names.empty())
-                                     : out.findings.front().summary;
+  if (out.findings.empty()) {
+    Said said = VerdictOfFacts(facts, names.empty());
+    out.verdict = std::move(said.verdict);
+    out.advice = std::move(said.advice);
+  } else {
+    out.verdict = out.findings.front().summary;
+    out.advice = out.findings.front().advice;
+  }
   return out;
 }
 

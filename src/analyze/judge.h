@@ -22,13 +22,14 @@ const char* NameOf(RuleState::State state);
 // The verdict on a run.
 struct Judgement {
   std::string verdict;            // one sentence, safe to print
+  std::string advice;             // what to do next about it; never empty
   std::vector<Finding> findings;  // what matters most first
   std::vector<RuleState> rules;   // those that were asked, in their order
 };
 
 // Asks the rules named, or all of them if `names` is empty. Names that are no
 // rule's are passed over. Findings are ranked by severity times gain; the
-// verdict is the first one's, or the facts' if there is none.
+// verdict and its advice are the first one's, or the facts' if there is none.
 Judgement Judge(const Facts& facts, const std::vector<std::string>& names = {});
 
 }  // namespace sonde

@@ -88,9 +88,47 @@ TEST(JudgeTest, AProgramThatGetsNoCoreIsHeldUpNotWaiting) {
             "Mostly waiting: the program used 0.10 of 2 cores.");
 }
 
+// Every verdict that no rule gave has something to do next.
+TEST(JudgeTest, AVerdictWithoutAFindingSaysWhatToTry) {
+  const auto advice = [](MadeRun run, const std::vector<std::string>& rules) {
+    run.meta["command"] = R"(["./train","--note","a b"])";
+    const Judgement judgement = Judge(run.Make(), rules);
+    EXPECT_TRUE(judgement.findings.empty());
+    return judgement.advice;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(advice(One(0.1), {}), "strace -f -c -w ./train --note 'a b'");
+  has(advice(One(0.5), {}), "sonde export made --to chrome");
+  has(advice(One(0.5), {"cpu_bound"}), "sonde report made");
+  has(advice(One(1, 0.5), {}), "sonde run --rate 100 -- ./train --note 'a b'");
+  has(advice(One(1, 0.1), {}),
+      "sonde run -- sh -c 'for i in $(seq 20); do ./train --note "
+      "'\\''a b'\\''; done'");
+  MadeRun seldom = One(1, 5);
+  seldom.rate_hz = 1;
+  has(advice(seldom, {}), "sonde run --rate 10 -- ./train");
+  MadeRun shared = One(0.8);
+  shared.others = MadeRun::Always(1.2);
+  has(advice(shared, {}), "quiet machine");
+  shared.workers[0].wait = MadeRun::Always(0.8);
+  has(advice(shared, {}), "ps -eo pcpu");
+  MadeRun blind;
+  blind.workers = {{.cores = blind.Always(1), .sampled = false}};
+  has(advice(blind, {}), "sonde doctor");
+}
+
+TEST(JudgeTest, ALongCommandIsNotRepeated) {
+  MadeRun run = One(0.1);
+  run.meta["command"] = "[\"" + std::string(500, 'x') + "\"]";
+  EXPECT_TRUE(Judge(run.Make()).advice.ends_with("strace -f -c -w COMMAND"));
+}
+
 TEST(JudgeTest, TheVerdictIsTheFirstFinding) {
   const Judgement judgement = Judge(One(1).Make());
   ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.advice, judgement.findings[0].advice);
   EXPECT_EQ(judgement.verdict, judgement.findings[0].summary);
   EXPECT_EQ(judgement.findings[0].rule, "one_core_bound");
 }

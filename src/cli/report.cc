@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analyze/command_words.h"
+
 namespace sonde {
 namespace {
 
@@ -42,10 +44,7 @@ Result<Report> MakeReport(const std::string& path,
   report.facts = FactsOf(store);
   report.judgement = Judge(report.facts, rules);
   report.losses = store->losses();
-  const nlohmann::json command = ParseMeta(*store, "command");
-  if (command.is_array())
-    for (const auto& word : command)
-      if (word.is_string()) report.command.push_back(word.get<std::string>());
+  report.command = CommandWords(*store);
   const nlohmann::json missing = ParseMeta(*store, "not_collected");
   if (missing.is_array())
     for (const auto& row : missing)

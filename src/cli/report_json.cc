@@ -207,6 +207,7 @@ std::string ReportJson(const Report& report) {
                   {"bytes", facts.overhead.trace_bytes},
                   {"events", store.event_count()}};
   out["verdict"] = report.judgement.verdict;
+  out["advice"] = report.judgement.advice;
   out["findings"] = ListOf(report.judgement.findings, FindingOf);
   out["rules"] = ListOf(report.judgement.rules, [](const RuleState& r) -> Json {
     return {{"rule", r.rule->name},

@@ -418,6 +418,8 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   if (options.bold)
     for (std::string& line : verdict)
       line = fmt::format("\x1b[1m{}\x1b[0m", line);
+  if (report.judgement.findings.empty())
+    Append(verdict, Wrap("  Do:   ", report.judgement.advice));
   parts.push_back(std::move(verdict));
   for (const Finding& finding : report.judgement.findings)
     parts.push_back(FindingLines(report, finding, SIZE_MAX));
@@ -439,8 +441,9 @@ std::string SummaryText(const Report& report) {
   const Facts& facts = report.facts;
   std::vector<Lines> parts = {LossLines(report, 2),
                               Wrap("", report.judgement.verdict)};
-  if (!report.judgement.findings.empty())
-    parts.push_back(FindingLines(report, report.judgement.findings[0], 2));
+  parts.push_back(report.judgement.findings.empty()
+                      ? Wrap("  Do:   ", report.judgement.advice)
+                      : FindingLines(report, report.judgement.findings[0], 2));
   parts.push_back(RunLines(report));
   parts.push_back(MachineLines(facts, true));
   parts.push_back(OverheadLines(report));

@@ -68,7 +68,7 @@ FINDING = {
 REPORT = {
     "version": INT,
     "trace": {"path": TEXT, "finished": BOOL, "bytes": INT, "events": INT},
-    "verdict": TEXT,
+    "verdict": TEXT, "advice": TEXT,
     "findings": [FINDING],
     "rules": [{"rule": TEXT, "question": TEXT, "why": Maybe(TEXT),
                "state": Words("found", "silent", "not enough data")}],
@@ -181,6 +181,8 @@ class ReportJson(unittest.TestCase):
         if report["findings"]:
             self.assertEqual(report["verdict"],
                              report["findings"][0]["summary"])
+            self.assertEqual(report["advice"], report["findings"][0]["advice"])
+        self.assertNotEqual(report["advice"], "")
         found = {r["rule"] for r in report["rules"] if r["state"] == "found"}
         self.assertEqual(found, {f["rule"] for f in report["findings"]})
         for finding in report["findings"]:
