@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyze/scan.h"
+#include "analyze/session_events.h"
 
 namespace sonde {
 namespace {
@@ -68,7 +69,7 @@ class Builder {
     scan_ = ScanCounters(store_, run_);
     facts_.ticks = scan_.ticks;
     facts_.windows = std::move(scan_.windows);
-    FindPauses();
+    FindSessionEvents();
     FindProcesses();
     FindTotals();
     SpreadUnattributed();
@@ -113,27 +114,15 @@ class Builder {
       run_.capacity_cores.reset();
   }
 
-  void FindPauses() {
-    const uint32_t paused = store_.FindString("paused");
-    if (paused == 0) return;
-    EventColumns events;
-    for (const FrameRef& chunk : store_.event_chunks()) {
-      const auto track = store_.tracks().find(chunk.events.track);
-      if (track == store_.tracks().end() ||
-          track->second.kind != Track::Kind::kMachine ||
-          !store_.ReadEvents(chunk, kMaskTime | kMaskName, events))
-        continue;
-      for (size_t i = 0; i < events.size(); ++i) {
-        if (events.name[i] != paused) continue;
-        const int64_t to = std::min(events.end_ns[i], run_.end_ns);
-        int64_t from;
-        if (__builtin_sub_overflow(events.end_ns[i], events.dur_ns[i], &from))
-          continue;
-        from = std::max(from, run_.begin_ns);
-        run_.paused_ns = Add(run_.paused_ns, Elapsed(from, to));
-        for (CpuWindow& w : facts_.windows)
-          if (w.from_ns < to && w.to_ns > from) w.known = false;
-      }
+  void FindSessionEvents() {
+    SessionEvents events = SessionEventsOf(store_);
+    facts_.marks = std::move(events.marks);
+    for (const TimeRange& pause : events.pauses) {
+      const int64_t from = std::max(pause.begin_ns, run_.begin_ns);
+      const int64_t to = std::min(pause.end_ns, run_.end_ns);
+      run_.paused_ns = Add(run_.paused_ns, Elapsed(from, to));
+      for (CpuWindow& w : facts_.windows)
+        if (w.from_ns < to && w.to_ns > from) w.known = false;
     }
     run_.paused_ns = std::min(run_.paused_ns, run_.wall_ns);
   }

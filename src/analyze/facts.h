@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/store.h"
@@ -122,6 +123,12 @@ struct CpuWindow {
   double busy_cores = 0, idle_cores = 0, iowait_cores = 0, steal_cores = 0;
 };
 
+// A moment that a person named with `sonde ctl mark`.
+struct Mark {
+  int64_t time_ns = 0;
+  std::string_view text;  // of the store's strings, not escaped
+};
+
 // Annotated slices of one name.
 struct SliceFacts {
   std::string name;
@@ -158,6 +165,7 @@ struct Facts {
   std::vector<CpuWindow> windows;
   uint64_t ticks = 0;              // how often the processes were sampled
   std::vector<SliceFacts> slices;  // most self time first
+  std::vector<Mark> marks;         // in time order
   OverheadFacts overhead;
 
   // Null if there is no such row.

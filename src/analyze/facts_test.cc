@@ -267,6 +267,36 @@ TEST(FactsTest, PausedTimeIsNotJudged) {
   EXPECT_TRUE(facts.slices.empty()) << "our own slices are not the program's";
 }
 
+TEST(FactsTest, MarksAreInTimeOrderWithTheirTexts) {
+  ByHand t;
+  Track track;
+  track.kind = Track::Kind::kMachine;
+  track.name = t.w->Intern("session");
+  const uint32_t session = t.w->AddTrack(track);
+  const auto mark = [&](uint32_t on, int64_t at_ns, const char* text) {
+    Arg arg;
+    arg.key = t.w->Intern("text");
+    arg.type = Arg::Type::kString;
+    arg.string_value = t.w->Intern(text);
+    Event event;
+    event.kind = Event::Kind::kInstant;
+    event.begin_ns = at_ns;
+    event.name = t.w->Intern("mark");
+    if (*text != '\0') event.args = t.w->AddArgs({arg});
+    t.w->AddEvent(on, event);
+  };
+  mark(session, 5, "epoch 2");
+  mark(session, 3, "epoch 1");
+  mark(session, 9, "");
+  mark(t.w->AddTrack({}), 4, "the program's own");
+  const Facts facts = t.Make();
+  ASSERT_EQ(facts.marks.size(), 3u);
+  EXPECT_EQ(facts.marks[0].time_ns, 3);
+  EXPECT_EQ(facts.marks[0].text, "epoch 1");
+  EXPECT_EQ(facts.marks[1].text, "epoch 2");
+  EXPECT_EQ(facts.marks[2].text, "");
+}
+
 TEST(FactsTest, PressureIsOfTheTimeItWasSampled) {
   ByHand t;
   t.w->PutMeta("started_ns", "0");

@@ -259,6 +259,9 @@ std::string ReportJson(const Report& report) {
             {"p99_ns", s.p99_ns},
             {"share", s.share}};
   });
+  out["marks"] = ListOf(facts.marks, [](const Mark& m) -> Json {
+    return {{"time_ns", m.time_ns}, {"text", m.text}};
+  });
   // Names in a trace may be any bytes; what is not UTF-8 becomes U+FFFD.
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

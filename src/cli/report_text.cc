@@ -371,6 +371,25 @@ Lines SliceLines(const Facts& facts, size_t top) {
   return out;
 }
 
+// What was said while it ran, from the start of the run.
+Lines MarkLines(const Facts& facts, size_t top) {
+  Lines out;
+  if (facts.marks.empty()) return out;
+  out.push_back("Mark");
+  const size_t shown = facts.marks.size() <= top + 1 ? facts.marks.size() : top;
+  for (size_t i = 0; i < shown; ++i) {
+    const Mark& m = facts.marks[i];
+    const double seconds =
+        static_cast<double>(Elapsed(facts.run.begin_ns, m.time_ns)) / 1e9;
+    out.push_back(Cut(
+        fmt::format("{:>10.3f} s  {}", seconds, Printable(m.text, kColumns)),
+        kColumns));
+  }
+  if (shown < facts.marks.size())
+    out.push_back(fmt::format("and {} more", facts.marks.size() - shown));
+  return out;
+}
+
 Lines MissingLines(const Report& report) {
   Lines out;
   for (const MissingSource& m : report.not_collected)
@@ -431,6 +450,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   parts.push_back(ProcessLines(facts, options.top));
   parts.push_back(ThreadLines(facts));
   parts.push_back(SliceLines(facts, options.top));
+  parts.push_back(MarkLines(facts, options.top));
   parts.push_back(MissingLines(report));
   parts.push_back(Wrap("Next: ", fmt::format("sonde export {} --to chrome",
                                              ShellWord(facts.store->path()))));

@@ -87,6 +87,13 @@ def marks_are_in_the_trace():
     equal("instants", all(m["instant"] for m in marks), True)
     texts[2] = "two lines"
     equal("texts", [m.get("text", "") for m in marks], texts)
+    said = subprocess.run([run.sonde, "report", "--json", s.trace],
+                          capture_output=True, text=True, timeout=60)
+    report = json.loads(said.stdout)
+    equal("reported", [m["text"] for m in report["marks"]], texts)
+    clock = report["clock"]
+    true("within the run", all(clock["started_ns"] <= m["time_ns"] <=
+                               clock["ended_ns"] for m in report["marks"]))
 
 
 def stop_ends_the_recording_and_not_the_command():

@@ -105,7 +105,8 @@ REPORT = {
             "net_rx_bytes", "net_tx_bytes")}},
     "slices": [{"name": TEXT, "count": INT, "total_ns": INT, "self_ns": INT,
                 "mean_ns": INT, "p50_ns": INT, "p99_ns": INT,
-                "share": NUMBER}]}
+                "share": NUMBER}],
+    "marks": [{"time_ns": INT, "text": TEXT}]}
 
 
 def wrong(value, shape, place="report"):
