@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyze/command_words.h"
+#include "cli/journal_loss.h"
 
 namespace sonde {
 namespace {
@@ -44,6 +45,8 @@ Result<Report> MakeReport(const std::string& path,
   report.facts = FactsOf(store);
   report.judgement = Judge(report.facts, rules);
   report.losses = store->losses();
+  if (auto loss = JournalLoss(*store))
+    report.losses.insert(report.losses.begin(), *std::move(loss));
   report.command = CommandWords(*store);
   const nlohmann::json missing = ParseMeta(*store, "not_collected");
   if (missing.is_array())

@@ -2,6 +2,7 @@
 """SIGKILL of sonde at random moments: the command goes on and ends as if nothing
 had happened, and the trace opens with all but its last moments."""
 
+import json
 import os
 import random
 import signal
@@ -84,6 +85,42 @@ def dead_session_is_swept():
     equal("left behind", left & leftovers(), set())
 
 
+def missing_journal_is_said():
+    def killed():
+        trace = run.path("t.sonde")
+        process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
+                                    "sleep", "1"])
+        wait_for("a tick", lambda: os.path.exists(trace + ".journal")
+                 and os.path.getsize(trace + ".journal") > 2000)
+        process.kill()
+        process.wait()
+        return trace
+
+    def losses(trace):
+        done = subprocess.run([run.sonde, "report", "--json", trace],
+                              capture_output=True, text=True, timeout=20)
+        equal("status", (done.returncode, done.stderr), (0, ""))
+        return [(loss["reason"], loss["detail"]) for loss in
+                json.loads(done.stdout)["losses"] if loss["reason"] == "journal"]
+
+    trace, other = killed(), killed()
+    equal("with its journal", losses(trace), [])
+    os.rename(trace + ".journal", trace + ".moved")
+    found = losses(trace)
+    true(f"missing: {found}", len(found) == 1 and
+         found[0][1].endswith(f"put it back as {trace}.journal"))
+    text = subprocess.run([run.sonde, "report", trace], capture_output=True,
+                          text=True, timeout=20).stdout
+    true(f"said first: {text}", text.startswith("Lost: ") and
+         text.index("Lost: journal: ") < text.index("Nothing was recorded"))
+    os.rename(other + ".journal", trace + ".journal")
+    found = losses(trace)
+    true(f"another's: {found}", len(found) == 1 and
+         "is not the journal of this trace" in found[0][1])
+    os.rename(trace + ".moved", trace + ".journal")
+    equal("put back", losses(trace), [])
+
+
 for moment in range(MOMENTS):
     delay = random.uniform(0, 0.6)
     rate = random.choice(["10", "10", "100", "1000", "2"])
@@ -97,4 +134,5 @@ for moment in range(10):
     run.case(f"kill_{moment}_while_the_trace_is_finished",
              while_the_trace_is_finished)
 run.case("dead_session_is_swept", dead_session_is_swept)
+run.case("missing_journal_is_said", missing_journal_is_said)
 run.done()
