@@ -222,7 +222,7 @@ std::vector<ProcessRow> ProcessRows(const Facts& facts) {
 Lines ProcessLines(const Facts& facts, size_t top) {
   static const std::vector<Column> kTable = {
       {"Process", 26}, {"CPU", 8},  {"share", 8},   {"cores", 7},
-      {"RSS", 8},      {"read", 8}, {"written", 8}, {"exit", 7}};
+      {"max RSS", 8},  {"read", 8}, {"written", 8}, {"exit", 7}};
   const std::vector<ProcessRow> rows = ProcessRows(facts);
   Lines out;
   if (rows.empty()) return out;
@@ -447,7 +447,10 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   Append(run, MachineLines(facts, false));
   Append(run, OverheadLines(report));
   parts.push_back(std::move(run));
-  parts.push_back(ProcessLines(facts, options.top));
+  Lines processes = ProcessLines(facts, options.top);
+  if (!processes.empty())
+    Append(processes, Wrap("", "max RSS: the greatest value sampled."));
+  parts.push_back(std::move(processes));
   parts.push_back(ThreadLines(facts));
   parts.push_back(SliceLines(facts, options.top));
   parts.push_back(MarkLines(facts, options.top));
