@@ -449,7 +449,10 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   parts.push_back(std::move(run));
   Lines processes = ProcessLines(facts, options.top);
   if (!processes.empty())
-    Append(processes, Wrap("", "max RSS: the greatest value sampled."));
+    Append(processes,
+           Wrap("",
+                "cores: used on average while it lived (all: over the run); "
+                "max RSS: as sampled"));
   parts.push_back(std::move(processes));
   parts.push_back(ThreadLines(facts));
   parts.push_back(SliceLines(facts, options.top));

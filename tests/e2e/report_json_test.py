@@ -243,6 +243,36 @@ class ReportJson(unittest.TestCase):
         self.assertLessEqual(len(lines), 25)
         self.assertLessEqual(max(map(len, lines)), 80)
 
+    def table_sums(self, path, top):
+        """CPU seconds and shares of the rows of the process table, and its all."""
+        done = sonde("report", "--top", str(top), path, cwd=self.directory.name)
+        lines = done.stdout.decode().splitlines()
+        begin = next(i for i, l in enumerate(lines) if l.startswith("Process "))
+        rows = {}
+        for line in lines[begin + 1:]:
+            if "all" in rows:
+                break
+            cpu, share = line[26:34].split(), line[34:42].split()
+            unit = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+            rows[line[:26].strip()] = (
+                float(cpu[0]) * unit[cpu[1]] if len(cpu) == 2 else 0,
+                float(share[0]) if len(share) == 2 else 0)
+        whole = rows.pop("all")
+        return [sum(r[i] for r in rows.values()) for i in (0, 1)], whole
+
+    def test_rows_of_the_process_table_sum_to_all(self):
+        for name, text in traces():
+            path = self.write(text)
+            processes = self.report(path)["processes"]
+            if len(processes) < 2 and name != "report_short_processes":
+                continue
+            for top in (1, 2, 1000):
+                with self.subTest(name, top=top):
+                    parts, whole = self.table_sums(path, top)
+                    self.assertAlmostEqual(parts[0], whole[0],
+                                           delta=0.01 * whole[0])
+                    self.assertAlmostEqual(parts[1], whole[1], delta=0.5)
+
     def test_what_was_not_collected_is_null(self):
         report = self.report(self.write(dict(traces())["report_short"]))
         self.assertIsNone(report["run"]["cpu_ns"])
