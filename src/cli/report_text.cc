@@ -303,8 +303,9 @@ Lines MachineLines(const Facts& facts, bool brief) {
   if (m.busy_cores) {
     add(fmt::format("{:.2f} of {} busy", *m.busy_cores,
                     Plural(m.cores, "core", "cores")));
-    if (m.other_cores)
-      text += fmt::format(" (other programs {:.2f})", *m.other_cores);
+    text += m.other_cores
+                ? fmt::format(" (other programs {:.2f})", *m.other_cores)
+                : " (other programs: not known)";
     const int64_t covered_ns = m.covered_ns.value_or(0);
     if (covered_ns < facts.run.wall_ns - facts.run.wall_ns / 5)
       text += fmt::format(" in the {} that were sampled",
@@ -329,7 +330,8 @@ Lines MachineLines(const Facts& facts, bool brief) {
     add(fmt::format("pressure CPU {}, I/O {}, memory {}",
                     FormatShare(*m.psi_cpu_some), Share(m.psi_io_some),
                     Share(m.psi_memory_some)));
-  return Wrap("Machine  ", text.empty() ? "not collected" : text);
+  if (text.empty()) return Wrap("Machine  ", "not collected");
+  return Wrap("Machine  ", (m.busy_cores ? "" : "cores not sampled, ") + text);
 }
 
 Lines SliceLines(const Facts& facts, size_t top) {
