@@ -121,8 +121,11 @@ class Builder {
       const int64_t from = std::max(pause.begin_ns, run_.begin_ns);
       const int64_t to = std::min(pause.end_ns, run_.end_ns);
       run_.paused_ns = Add(run_.paused_ns, Elapsed(from, to));
-      for (CpuWindow& w : facts_.windows)
-        if (w.from_ns < to && w.to_ns > from) w.known = false;
+      auto w = std::partition_point(
+          facts_.windows.begin(), facts_.windows.end(),
+          [&](const CpuWindow& window) { return window.to_ns <= from; });
+      for (; w != facts_.windows.end() && w->from_ns < to; ++w)
+        w->known = false;
     }
     run_.paused_ns = std::min(run_.paused_ns, run_.wall_ns);
   }

@@ -257,13 +257,18 @@ TEST(FactsTest, PausedTimeIsNotJudged) {
   paused.begin_ns = 2'000'000'000;
   paused.dur_ns = 4'000'000'000;
   paused.name = t.w->Intern("paused");
-  t.w->AddEvent(t.w->AddTrack(track), paused);
+  const uint32_t session = t.w->AddTrack(track);
+  t.w->AddEvent(session, paused);
+  paused.begin_ns = 3'000'000'000;  // one of a damaged trace, inside the other
+  paused.dur_ns = 1'000'000'000;
+  t.w->AddEvent(session, paused);
   const Facts facts = t.Make();
   ASSERT_EQ(facts.windows.size(), 100u);
   EXPECT_EQ(facts.run.paused_ns, 4'000'000'000);
-  EXPECT_TRUE(facts.windows[10].known);
-  EXPECT_FALSE(facts.windows[30].known);
-  EXPECT_TRUE(facts.windows[70].known);
+  EXPECT_TRUE(facts.windows[19].known);
+  EXPECT_FALSE(facts.windows[20].known);
+  EXPECT_FALSE(facts.windows[59].known);
+  EXPECT_TRUE(facts.windows[60].known);
   EXPECT_TRUE(facts.slices.empty()) << "our own slices are not the program's";
 }
 

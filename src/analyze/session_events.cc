@@ -17,6 +17,22 @@ std::string_view TextOf(const Store& store, uint64_t args_id) {
   return "";
 }
 
+void JoinOverlapping(std::vector<TimeRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const TimeRange& a, const TimeRange& b) {
+              return a.begin_ns < b.begin_ns;
+            });
+  size_t joined = 0;
+  for (const TimeRange& range : ranges) {
+    if (joined > 0 && range.begin_ns <= ranges[joined - 1].end_ns)
+      ranges[joined - 1].end_ns =
+          std::max(ranges[joined - 1].end_ns, range.end_ns);
+    else
+      ranges[joined++] = range;
+  }
+  ranges.resize(joined);
+}
+
 }  // namespace
 
 SessionEvents SessionEventsOf(const Store& store) {
@@ -44,6 +60,7 @@ SessionEvents SessionEventsOf(const Store& store) {
             {from_ns, TextOf(store, events.Rare(EventColumn::kArgs, i))});
     }
   }
+  JoinOverlapping(out.pauses);
   std::stable_sort(
       out.marks.begin(), out.marks.end(),
       [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });

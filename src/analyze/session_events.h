@@ -9,7 +9,7 @@ namespace sonde {
 
 // What people told the recording while it ran (`sonde ctl`), in time order.
 struct SessionEvents {
-  std::vector<TimeRange> pauses;
+  std::vector<TimeRange> pauses;  // none overlap, whatever the trace says
   std::vector<Mark> marks;
 };
 
