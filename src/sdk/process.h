@@ -1,0 +1,118 @@
+#ifndef SONDE_SDK_PROCESS_H_
+#define SONDE_SDK_PROCESS_H_
+
+#include <sonde/abi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "ring/layout.h"
+#include "wire/record.h"
+
+namespace sonde::guest {
+
+// One thread's end of the ring. The library's part lies behind the part that
+// programs know. Only its thread touches it, and handlers on that thread.
+struct Writer {
+  sonde_abi_writer abi;
+  BlockFoot* foot;  // of its block; null: it has none
+  uint32_t slot;
+  uint32_t number;  // of the thread, from 1
+  uint32_t tid;
+  uint32_t sequence;  // of the next block
+  uint32_t used;      // 0: wiped by fork, or given back
+  uint32_t next_free;
+  // Losses that no record tells yet, by LostWhy.
+  struct Loss {
+    uint64_t count, from, to;
+  } loss[2];
+  uint64_t lost;  // ever
+};
+static_assert(sizeof(Writer) <= 128);
+
+inline constexpr size_t kMaxThreads = 64 << 10;
+inline constexpr size_t kNameTable = 256 << 10;  // a power of two
+
+// All that a process knows of its ring. It lies in memory that the kernel wipes
+// in a forked child, so that a child finds nothing, and no lock is held.
+struct Process {
+  enum State : uint32_t { kNew = 0, kAttaching = 1, kReady = 2, kFailed = 3 };
+
+  std::atomic<uint32_t> state;
+  uint32_t clock;  // WireClock
+  char* base;      // of the ring file
+  const char* tails;
+
+  std::atomic<uint32_t> next_chunk;   // never used before
+  std::atomic<uint32_t> small_hint;   // where a small block was free
+  std::atomic<uint32_t> grow_failed;  // in a row
+  // Passes when no block was free, + 1; by reserve * 2 + big.
+  std::atomic<uint64_t> full[4];
+  std::atomic<uint64_t> early_lost;   // while attaching
+  std::atomic<uint64_t> names_ready;  // allocated up to here
+  std::atomic<uint64_t> ids;
+
+  std::atomic<uint32_t> writers;       // taken from the array
+  std::atomic<uint64_t> free_writers;  // tag, index + 1
+  std::atomic<uint32_t> overflow_lock;
+  Writer overflow;
+  uint32_t overflow_thread;  // whose its last record was
+
+  std::atomic<uint8_t> taken[kSlots];
+  std::atomic<uint32_t> names[kNameTable];  // id of each, by hash
+  Writer threads[kMaxThreads];
+
+  RingHeader* header() const { return reinterpret_cast<RingHeader*>(base); }
+};
+
+// A block that has been leased.
+struct Block {
+  char* data;
+  uint32_t slot;
+  bool big;
+
+  BlockFoot* foot() const {
+    return reinterpret_cast<BlockFoot*>(data + BlockRoom(big));
+  }
+};
+
+// Null while there is no session. Set once, before anything can be recorded.
+extern Process* process;
+
+// Looks for a session and, if there is one, makes this process part of it.
+// `directory` is what SONDE_SESSION says. Once in a process.
+void Start(const char* directory);
+
+// Makes the files of this process. False: nothing can be recorded, or another
+// thread is doing it right now.
+bool Attach(Process* p);
+
+// Lends a free block, growing the file if that is needed and allowed. `reserve`
+// may take the last ones. False: there is none. Never waits.
+bool Lease(Process* p, bool big, bool reserve, Block* block);
+
+// Gives a block back, to be used again when the collector has read it.
+void Release(Process* p, uint32_t slot);
+
+// Allocates names up to `end`. False: cannot.
+bool GrowNames(Process* p, uint64_t end);
+
+// For as long as `stop` is set, nothing is recorded in this process.
+void SetPaused(bool paused);
+
+// The time on the session's clock.
+uint64_t Now(const Process* p);
+
+template <typename T>
+T LoadShared(const T* at) {
+  return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+template <typename T>
+void StoreShared(T* at, T value) {
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+}
+
+}  // namespace sonde::guest
+
+#endif  // SONDE_SDK_PROCESS_H_
