@@ -38,7 +38,19 @@ class PerfTree : public ProcessTree {
     model_.NoteCpu(process, thread, now_ns, cpu_ns);
   }
   void Finish(int64_t now_ns) override;
-  bool EndedLately(pid_t pid) const override { return model_.EndedLately(pid); }
+  std::optional<TaskState> FindPid(pid_t pid) const override {
+    return model_.StateOfPid(pid);
+  }
+  std::optional<TaskState> FindNumber(uint32_t number) const override {
+    return model_.StateOf(number);
+  }
+  ThreadState FindThread(uint32_t process, pid_t tid) const override {
+    return model_.FindThread(process, tid);
+  }
+  void Rename(uint32_t process, uint32_t thread,
+              std::string_view name) override {
+    model_.Rename(process, thread, name);
+  }
   const std::map<uint32_t, Live>& live() const override {
     return model_.live();
   }

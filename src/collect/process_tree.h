@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/writer.h"
@@ -54,6 +56,19 @@ class ProcessTree {
     std::vector<std::pair<uint32_t, pid_t>> threads;  // number (rising), tid
   };
 
+  // What is known of a process of the tree.
+  struct TaskState {
+    uint32_t number = 0;
+    bool alive = true;
+    int64_t end_ns = kNoTime;   // kNoTime while it is alive
+    int64_t exec_ns = kNoTime;  // its last exec, if it did while recorded
+  };
+
+  struct ThreadState {
+    uint32_t number = 0;
+    int64_t end_ns = kNoTime;  // kNoTime while it is alive
+  };
+
   // `root` has been forked and waits before its exec.
   static std::unique_ptr<ProcessTree> Follow(pid_t root, TraceWriter& out,
                                              const Options& options);
@@ -77,8 +92,14 @@ class ProcessTree {
   // The recording ends. Everything still alive is marked as running.
   virtual void Finish(int64_t now_ns) = 0;
 
-  // Whether a process of the tree had this pid until lately.
-  virtual bool EndedLately(pid_t pid) const = 0;
+  // A process of the tree that is alive, or was until a few seconds ago.
+  virtual std::optional<TaskState> FindPid(pid_t pid) const = 0;
+  virtual std::optional<TaskState> FindNumber(uint32_t number) const = 0;
+  // A thread, likewise. Its number is 0 if there is none of this tid.
+  virtual ThreadState FindThread(uint32_t process, pid_t tid) const = 0;
+  // The program calls itself, or its thread (else 0), by this name.
+  virtual void Rename(uint32_t process, uint32_t thread,
+                      std::string_view name) = 0;
 
   // By number. Valid until the next Poll().
   virtual const std::map<uint32_t, Live>& live() const = 0;

@@ -13,6 +13,7 @@ namespace sonde {
 namespace {
 
 constexpr int64_t kSealEveryNs = 10 * kNsPerSec;
+constexpr size_t kMuchUnsafe = 4 << 20;
 
 std::string Dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -24,7 +25,7 @@ int64_t MicrosToNs(const timeval& t) {
 
 }  // namespace
 
-Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root,
+Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
                      const Options& options)
     : out_(std::move(out)), root_(root), started_ns_(NowNs()) {
   sealed_ns_ = started_ns_;
@@ -46,6 +47,11 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root,
   Sampler::Options sampler;
   sampler.rate_hz = options.rate_hz;
   sampler_ = Sampler::Create(*out_, *tree_, sampler);
+  auto rings = TargetRings::Create(session, *out_, *tree_);
+  if (rings.ok())
+    rings_ = rings.Take();
+  else
+    rings_why_ = rings.error().what;
   out_->Flush();
 }
 
@@ -56,14 +62,27 @@ bool Recording::Tick(int64_t now_ns) {
   return true;
 }
 
+int64_t Recording::next_drain_ns() const {
+  return rings_ ? rings_->next_ns() : INT64_MAX;
+}
+
+void Recording::Drain(int64_t now_ns) {
+  if (!rings_) return;
+  tree_->Poll(now_ns);
+  rings_->Read(now_ns);
+  // Targets wait for their room.
+  if (rings_->unpublished() > kMuchUnsafe) Flush(now_ns);
+}
+
 void Recording::Flush(int64_t now_ns) {
   if (now_ns - sealed_ns_ < kSealEveryNs) {
     out_->Flush();
-    return;
+  } else {
+    AddClock();
+    out_->Seal();
+    sealed_ns_ = now_ns;
   }
-  AddClock();
-  out_->Seal();
-  sealed_ns_ = now_ns;
+  if (rings_ && !out_->failure()) rings_->Publish();
 }
 
 void Recording::Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks) {
@@ -81,6 +100,7 @@ void Recording::Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks) {
 bool Recording::Pause(int64_t now_ns) {
   if (paused()) return false;
   paused_since_ns_ = now_ns;
+  if (rings_) rings_->SetRecording(false);
   return true;
 }
 
@@ -93,6 +113,7 @@ bool Recording::Resume(int64_t now_ns) {
   event.category = out_->Intern("session");
   out_->AddEvent(track_, event);
   paused_since_ns_.reset();
+  if (rings_) rings_->SetRecording(true);
   return true;
 }
 
@@ -124,10 +145,18 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
 Status Recording::End(int64_t now_ns) {
   Resume(now_ns);
   tree_->Poll(now_ns);
+  if (rings_) {
+    rings_->Finish(now_ns);
+    out_->PutMeta("guest_records", std::to_string(rings_->records()));
+  }
   out_->PutMeta("still_running",
                 std::to_string(Descendants() + (root_ended_ ? 0 : 1)));
   tree_->Finish(now_ns);
   nlohmann::json missing = nlohmann::json::array();
+  if (!rings_)
+    missing.push_back({{"source", "annotations of the program"},
+                       {"why", rings_why_},
+                       {"cure", ""}});
   for (const auto& list : {tree_->not_collected(), sampler_->not_collected()})
     for (const NotCollected& one : list)
       missing.push_back(

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "collect/process_tree.h"
+#include "collect/ring/target_rings.h"
 #include "collect/sampler.h"
 #include "trace/writer.h"
 
@@ -36,8 +37,9 @@ class Recording {
     bool environment_values = false;
   };
 
-  // `root` waits before its exec.
-  Recording(std::unique_ptr<TraceWriter> out, pid_t root,
+  // `root` waits before its exec. `session` is the session's directory, where
+  // programs leave their records.
+  Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
             const Options& options);
 
   std::vector<int> wake_fds() const { return tree_->wake_fds(); }
@@ -46,6 +48,10 @@ class Recording {
   void Poll(int64_t now_ns) { tree_->Poll(now_ns); }
   // Poll(), and the counters unless paused. Returns true if they were read.
   bool Tick(int64_t now_ns);
+  // What programs say about themselves: when it is to be read next, and to read
+  // it.
+  int64_t next_drain_ns() const;
+  void Drain(int64_t now_ns);
   // Makes it safe against our death. Cuts chunks as well when it is time to.
   void Flush(int64_t now_ns);
   // The collector did not run from `from_ns` to `to_ns`.
@@ -66,7 +72,10 @@ class Recording {
   // True if a process of the tree other than the command itself is alive.
   bool DescendantsLive() const { return Descendants() > 0; }
   bool Contains(pid_t pid) const;
-  bool EndedLately(pid_t pid) const { return tree_->EndedLately(pid); }
+  bool EndedLately(pid_t pid) const {
+    const auto task = tree_->FindPid(pid);
+    return task && !task->alive;
+  }
   size_t processes() const { return tree_->live().size(); }
   int64_t bytes() const { return out_->bytes_written(); }
   int64_t started_ns() const { return started_ns_; }
@@ -78,6 +87,8 @@ class Recording {
   std::unique_ptr<TraceWriter> out_;
   std::unique_ptr<ProcessTree> tree_;
   std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<TargetRings> rings_;  // null: could not be made
+  std::string rings_why_;
   pid_t root_;
   bool root_ended_ = false;
   uint32_t track_ = 0;

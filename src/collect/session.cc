@@ -92,8 +92,8 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   KeepZombies();
   RaiseFileLimit();
   const pid_t root = launcher.pid();
-  auto recording =
-      std::make_unique<Recording>(std::move(trace), root, options.recording);
+  auto recording = std::make_unique<Recording>(std::move(trace), root, dir.fd(),
+                                               options.recording);
   SessionLoop loop(options, std::move(recording), std::move(dir), signals,
                    root);
   TRY_OK(loop.Start());

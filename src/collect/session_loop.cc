@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kNever = INT64_MAX;
 constexpr int64_t kPollPauseNs = kNsPerMs;
 constexpr int64_t kFlushEveryNs = 240 * kNsPerMs;
+// A drain that is due waits so long for a tick.
+constexpr int64_t kDrainSlackNs = 5 * kNsPerMs;
 constexpr int64_t kStallNs = kNsPerSec;
 // Until the tree knows of a process that has just been.
 constexpr int64_t kDeferNs = 5 * kNsPerMs;
@@ -111,7 +113,8 @@ Status SessionLoop::Watch(int fd, uint32_t events) {
 
 int64_t SessionLoop::NextDeadline() const {
   if (!recording_) return kNever;
-  int64_t next = std::min(ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs);
+  int64_t next = std::min({ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs,
+                           recording_->next_drain_ns() + kDrainSlackNs});
   if (!woken_.empty()) next = std::min(next, last_poll_ns_ + kPollPauseNs);
   if (!deferred_.empty()) next = std::min(next, deferred_.front().first);
   return next;
@@ -193,7 +196,11 @@ void SessionLoop::Work(int64_t now_ns) {
     PollTree(now_ns);
     PassOnDeferred(now_ns);
   }
-  if (ticks_.Due(now_ns)) TakeTick(now_ns);
+  const bool tick = ticks_.Due(now_ns);
+  // With the tick, if there is one about now: one wake-up serves all.
+  if (now_ns >= recording_->next_drain_ns() - (tick ? kDrainSlackNs : 0))
+    recording_->Drain(now_ns);
+  if (tick) TakeTick(now_ns);
   if (now_ns - last_flush_ns_ >= kFlushEveryNs) {
     recording_->Flush(now_ns);
     last_flush_ns_ = now_ns;

@@ -34,6 +34,48 @@ const TreeModel::Task* TreeModel::FindPid(pid_t pid) const {
   return at == by_pid_.end() ? nullptr : &tasks_.at(at->second);
 }
 
+std::optional<ProcessTree::TaskState> TreeModel::StateOf(
+    uint32_t number) const {
+  if (const auto alive = tasks_.find(number); alive != tasks_.end())
+    return ProcessTree::TaskState{number, true, kNoTime, alive->second.exec_ns};
+  const auto late = late_.find(number);
+  if (late == late_.end()) return std::nullopt;
+  return late->second;
+}
+
+std::optional<ProcessTree::TaskState> TreeModel::StateOfPid(pid_t pid) const {
+  if (const auto alive = by_pid_.find(pid); alive != by_pid_.end())
+    return StateOf(alive->second);
+  const auto late = lately_.find(pid);
+  if (late == lately_.end()) return std::nullopt;
+  return StateOf(late->second);
+}
+
+ProcessTree::ThreadState TreeModel::FindThread(uint32_t process,
+                                               pid_t tid) const {
+  if (const uint32_t number = ThreadNumber(process, tid)) return {number};
+  const auto late = late_threads_.find({process, tid});
+  return late == late_threads_.end() ? ProcessTree::ThreadState()
+                                     : late->second;
+}
+
+void TreeModel::Rename(uint32_t process, uint32_t thread,
+                       std::string_view name) {
+  if (thread != 0) {
+    const auto at = threads_.find(thread);
+    if (at == threads_.end()) return;
+    at->second.name = out_.Intern(name);
+    out_.PutThread(at->second);
+    renamed_.insert(thread);
+    return;
+  }
+  const auto at = tasks_.find(process);
+  if (at == tasks_.end()) return;
+  at->second.row.name = out_.Intern(name);
+  at->second.renamed = true;
+  out_.PutProcess(at->second.row);
+}
+
 uint32_t TreeModel::ThreadNumber(uint32_t process, pid_t tid) const {
   const auto at = by_tid_.find({process, tid});
   return at == by_tid_.end() ? 0 : at->second;
@@ -155,12 +197,13 @@ void TreeModel::Comm(const TaskRecord& record) {
     Orphan(record);
     return;
   }
+  if (renamed_.contains(number)) return;
   Thread& thread = threads_.at(number);
   thread.name = out_.Intern(CommOf(record));
   out_.PutThread(thread);
   // A worker that never execs has no other name than the one it gives itself.
   if (record.tid == record.pid && task->row.execs == 0 &&
-      task->row.number != kRoot) {
+      task->row.number != kRoot && !task->renamed) {
     task->row.name = thread.name;
     task->image = CommOf(record);
     out_.PutProcess(task->row);
@@ -197,6 +240,7 @@ void TreeModel::Exec(const TaskRecord& record) {
   task->image = CommOf(record);
   task->image_ns = task->exec_ns = record.time_ns;
   task->row.name = out_.Intern(CommOf(record));
+  task->renamed = false;
   ++task->row.execs;
   task->row.cmdline = 0;  // of the image before
   want_cmdline_[number] = 0;
@@ -251,9 +295,13 @@ void TreeModel::Detach(uint32_t number) {
 }
 
 void TreeModel::Settle(int64_t now_ns) {
-  std::erase_if(lately_, [&](const auto& one) {
-    return now_ns - one.second > 2 * kPatienceNs;
-  });
+  const int64_t late_ns = now_ns - 2 * kPatienceNs;
+  std::erase_if(late_,
+                [&](const auto& one) { return one.second.end_ns < late_ns; });
+  std::erase_if(lately_,
+                [&](const auto& one) { return !late_.contains(one.second); });
+  std::erase_if(late_threads_,
+                [&](const auto& one) { return one.second.end_ns < late_ns; });
   for (auto at = want_cmdline_.begin(); at != want_cmdline_.end();) {
     const auto task = tasks_.find(at->first);
     bool done = task == tasks_.end();

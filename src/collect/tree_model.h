@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/time.h"
@@ -86,6 +87,7 @@ class TreeModel {
     std::string image;           // name of the image that runs
     int64_t image_ns = kNoTime;  // since when
     int64_t exec_ns = kNoTime;   // its last exec
+    bool renamed = false;        // by the program itself
     bool detached = false;
     bool cpu_known = true;
     int64_t cpu_ns = 0;          // of threads that have ended
@@ -121,7 +123,11 @@ class TreeModel {
   const std::map<uint32_t, Task>& tasks() const { return tasks_; }
   // Nothing if no live process has this pid.
   const Task* FindPid(pid_t pid) const;
-  bool EndedLately(pid_t pid) const { return lately_.contains(pid); }
+  // See ProcessTree.
+  std::optional<ProcessTree::TaskState> StateOfPid(pid_t pid) const;
+  std::optional<ProcessTree::TaskState> StateOf(uint32_t number) const;
+  ProcessTree::ThreadState FindThread(uint32_t process, pid_t tid) const;
+  void Rename(uint32_t process, uint32_t thread, std::string_view name);
   uint64_t changes() const { return changes_; }
   // How often perf was detached by an exec.
   uint64_t detached_execs() const { return detached_execs_; }
@@ -198,10 +204,14 @@ class TreeModel {
   std::unordered_map<uint64_t, EndedThread> ended_threads_;  // by Key()
   std::map<uint32_t, EndedProcess> ended_;
   std::unordered_map<uint32_t, uint32_t> tracks_;
-  std::vector<TaskRecord> orphans_;            // about tasks not known yet
-  std::map<uint32_t, int> want_cmdline_;       // number, tries
-  std::unordered_map<pid_t, int64_t> lately_;  // ended, and when
-  Thread root_leader_;  // its CPU time comes with RootEnded
+  std::vector<TaskRecord> orphans_;       // about tasks not known yet
+  std::map<uint32_t, int> want_cmdline_;  // number, tries
+  // Ended a short while ago.
+  std::unordered_map<pid_t, uint32_t> lately_;  // the last one of a pid
+  std::map<uint32_t, ProcessTree::TaskState> late_;
+  std::map<std::pair<uint32_t, pid_t>, ProcessTree::ThreadState> late_threads_;
+  std::unordered_set<uint32_t> renamed_;  // threads that named themselves
+  Thread root_leader_;                    // its CPU time comes with RootEnded
 };
 
 }  // namespace sonde

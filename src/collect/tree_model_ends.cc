@@ -33,6 +33,8 @@ void TreeModel::EndThread(Task& task, pid_t tid, int64_t time_ns,
   threads.erase(at);
   ++changes_;
   row.end_ns = std::max(time_ns, row.start_ns);
+  late_threads_[{task.row.number, tid}] = {row.number, row.end_ns};
+  renamed_.erase(row.number);
   out_.PutThread(row);
   if (row.number == root_leader_.number) {
     root_leader_ = row;
@@ -132,7 +134,8 @@ void TreeModel::EndProcess(uint32_t number, int64_t time_ns) {
   CloseImage(task, task.row.end_ns, 0);
   live_.erase(number);
   by_pid_.erase(task.row.pid);
-  lately_[task.row.pid] = task.row.end_ns;
+  lately_[task.row.pid] = number;
+  late_[number] = {number, false, task.row.end_ns, task.exec_ns};
   ++changes_;
   // The root's comes from wait().
   if (number != kRoot) FindStatus(ended);

@@ -1,0 +1,198 @@
+// Records that several threads write about one thing: counters, ranges, rows
+// the program made, clocks. They wait for the end of a pass.
+
+#include <algorithm>
+#include <bit>
+
+#include "collect/ring/annotations.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kMostLanes = 1024;
+constexpr size_t kMostRanges = 1 << 20;
+
+}  // namespace
+
+void Annotations::EndPass() {
+  // What one thread wrote stays in its order.
+  std::stable_sort(
+      held_.begin(), held_.end(),
+      [](const Held& a, const Held& b) { return a.head.time < b.head.time; });
+  for (const Held& held : held_) TakeHeld(held);
+  held_.clear();
+  held_words_.clear();
+}
+
+void Annotations::TakeHeld(const Held& held) {
+  const Record record{held.head,
+                      std::span(held_words_).subspan(held.first, held.count)};
+  const size_t own = OwnWords(held.head.kind);
+  extra_.Parse(record.words.subspan(own), names_, out_);
+  switch (held.head.kind) {
+    case SONDE_KIND_COUNTER:
+    case SONDE_KIND_COUNTER_ADD:
+    case SONDE_KIND_COUNTER_DOUBLE:
+    case SONDE_KIND_COUNTER_ADD_DBL:
+      Counter(record);
+      break;
+    case SONDE_KIND_RANGE_BEGIN:
+    case SONDE_KIND_RANGE_END:
+    case SONDE_KIND_RANGE_INSTANT:
+      Range(record, extra_);
+      break;
+    case SONDE_KIND_CLOCK_PAIR: {
+      const uint32_t id = static_cast<uint32_t>(record.words[0]);
+      const RingName* const clock = names_.FindClock(id);
+      if (clock == nullptr) {
+        ++strange_;
+        break;
+      }
+      clocks_.try_emplace(id, clock->ticks_per_second)
+          .first->second.Add(record.words[1], ToNs(held.head.time));
+      break;
+    }
+    default:
+      Custom(record, extra_);
+  }
+}
+
+void Annotations::Counter(const Record& record) {
+  const uint8_t kind = record.head.kind;
+  const bool real =
+      kind == SONDE_KIND_COUNTER_DOUBLE || kind == SONDE_KIND_COUNTER_ADD_DBL;
+  const WireNames::Label label = names_.Find(record.head.id);
+  CounterState& state = counters_[label.name * 2 + (real ? 1 : 0)];
+  if (state.series == 0) {
+    if (group_ == 0) group_ = out_.AddGroup();
+    Series row;
+    row.group = group_;
+    row.scope = Series::Scope::kProcess;
+    row.scope_id = options_.process;
+    row.name = label.name;
+    // A counter's category is the unit it is shown in.
+    row.unit = label.category != 0 ? label.category : out_.Intern("1");
+    row.kind = Series::Kind::kGauge;
+    row.type = real ? Series::Type::kDouble : Series::Type::kInt;
+    state.series = out_.AddSeries(row);
+  }
+  const uint64_t word = record.words[0];
+  if (kind == SONDE_KIND_COUNTER)
+    state.whole = static_cast<int64_t>(word);
+  else if (kind == SONDE_KIND_COUNTER_ADD)
+    state.whole =
+        static_cast<int64_t>(static_cast<uint64_t>(state.whole) + word);
+  else if (kind == SONDE_KIND_COUNTER_DOUBLE)
+    state.real = std::bit_cast<double>(word);
+  else
+    state.real += std::bit_cast<double>(word);
+  out_.BeginTick(group_, ToNs(record.head.time));
+  if (real)
+    out_.SetDouble(state.series, state.real);
+  else
+    out_.Set(state.series, state.whole);
+  out_.EndTick();
+}
+
+void Annotations::Range(const Record& record, WireExtra& extra) {
+  const uint64_t id = record.words[0];
+  const int64_t at_ns =
+      extra.has_time ? ToNs(extra.time) : ToNs(record.head.time);
+  const uint32_t name = names_.Find(record.head.id).name;
+  const auto at = ranges_.find(id);
+  if (record.head.kind == SONDE_KIND_RANGE_BEGIN) {
+    if (at != ranges_.end() || ranges_.size() >= kMostRanges) {
+      ++strange_;
+      return;
+    }
+    auto& lanes = lanes_[name];
+    size_t lane = 0;
+    while (lane < lanes.size() && lanes[lane].busy) ++lane;
+    if (lane == lanes.size()) {
+      if (lane == kMostLanes)
+        lane = 0;  // then they lie on top of each other
+      else
+        lanes.push_back({NewTrack(Track::Kind::kCustom, 0, name), false});
+    }
+    lanes[lane].busy = true;
+    OpenSlice slice = SliceOf(record, at_ns, extra);
+    slice.depth = 0;
+    ranges_.emplace(id, OpenRange{name, lane, std::move(slice)});
+    return;
+  }
+  if (at == ranges_.end()) {
+    ++strange_;
+    return;
+  }
+  OpenRange& range = at->second;
+  Lane& lane = lanes_[range.label][range.lane];
+  if (record.head.kind == SONDE_KIND_RANGE_INSTANT) {
+    Instant(lane.track, 1, record, at_ns, extra);
+    return;
+  }
+  range.slice.args.insert(range.slice.args.end(), extra.args.begin(),
+                          extra.args.end());
+  Add(lane.track, range.slice, at_ns, 0);
+  lane.busy = false;
+  ranges_.erase(at);
+}
+
+Annotations::CustomState* Annotations::CustomOf(uint32_t id) {
+  const RingName* const track = names_.FindTrack(id);
+  if (track == nullptr) return nullptr;
+  CustomState& state = custom_[id];
+  if (state.track == 0) {
+    state.track =
+        NewTrack(Track::Kind::kCustom, 0, names_.Find(track->name).name);
+    state.clock = track->clock;
+  }
+  return &state;
+}
+
+void Annotations::Custom(const Record& record, WireExtra& extra) {
+  CustomState* const state = CustomOf(extra.track);
+  if (state == nullptr) {
+    ++strange_;
+    return;
+  }
+  const int64_t at_ns =
+      extra.has_time ? ToNs(extra.time, state->clock) : ToNs(record.head.time);
+  const auto lost = [&](const OpenSlice& slice) {
+    Add(state->track, slice, at_ns, Event::kUnfinished);
+  };
+  switch (record.head.kind) {
+    case SONDE_KIND_BEGIN: {
+      OpenSlice slice = SliceOf(record, at_ns, extra);
+      const OpenSlice* const top = state->open.Top();
+      slice.depth = top != nullptr ? static_cast<uint16_t>(top->depth + 1) : 0;
+      state->open.Begin(std::move(slice), lost);
+      break;
+    }
+    case SONDE_KIND_END:
+      if (const OpenSlice* const top = state->open.Top(); top != nullptr)
+        state->open.End(
+            top->depth,
+            [&](OpenSlice& slice) {
+              slice.args.insert(slice.args.end(), extra.args.begin(),
+                                extra.args.end());
+              Add(state->track, slice, at_ns, 0);
+            },
+            lost);
+      break;
+    case SONDE_KIND_COMPLETE: {
+      OpenSlice slice =
+          SliceOf(record, ToNs(record.words[0], state->clock), extra);
+      slice.depth = 0;
+      Add(state->track, slice, ToNs(record.words[1], state->clock), 0);
+      break;
+    }
+    case SONDE_KIND_INSTANT:
+    case SONDE_KIND_TEXT:
+      Instant(state->track, 0, record, at_ns, extra);
+      break;
+    default:
+      ++strange_;
+  }
+}
+
+}  // namespace sonde

@@ -1,0 +1,264 @@
+#include "collect/ring/annotations.h"
+
+#include <gtest/gtest.h>
+#include <sonde/abi.h>
+
+#include <bit>
+#include <cstring>
+
+#include "tools/trace_contents.h"
+
+namespace sonde {
+namespace {
+
+using Words = std::vector<uint64_t>;
+
+Words Rec(uint8_t kind, uint64_t time, uint32_t id, uint16_t depth = 0,
+          const Words& behind = {}) {
+  Words out = {
+      time, RecordWord(id, kind, static_cast<uint8_t>(behind.size()), depth)};
+  out.insert(out.end(), behind.begin(), behind.end());
+  return out;
+}
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+struct AnnotationsTest : testing::Test {
+  void SetUp() override {
+    bytes = std::make_shared<std::string>();
+    out = TraceWriter::CreateInMemory({}, bytes);
+    Annotations::Options options;
+    options.process = 7;
+    options.name_process = [&](std::string_view name) { process_name = name; };
+    options.look = [&](uint32_t id) -> std::optional<RingName> {
+      return id - kFirstId < names.size() ? std::optional(names[id - kFirstId])
+                                          : std::nullopt;
+    };
+    said = std::make_unique<Annotations>(*out, std::move(options));
+    step = Text("step");
+    load = Text("load");
+    RingName of_label;
+    of_label.kind = NameKind::kLabel;
+    of_label.name = step;
+    of_label.category = Text("ml");
+    of_label.color = 0xff00ff00;
+    label = Define(of_label);
+  }
+
+  uint32_t Define(const RingName& name) {
+    names.push_back(name);
+    return kFirstId + static_cast<uint32_t>(names.size() - 1);
+  }
+  uint32_t Text(const std::string& text) {
+    RingName name;
+    name.text = text;
+    return Define(name);
+  }
+
+  TraceContents Close() {
+    CHECK(out->Close().ok());
+    return TraceContents::OfBytes(bytes);
+  }
+
+  // The events of the only row of this kind.
+  static std::vector<Event> OnlyRow(const TraceContents& trace,
+                                    Track::Kind kind) {
+    std::vector<Event> found;
+    for (const auto& [id, track] : trace.tracks)
+      if (track.kind == kind && trace.events.contains(id)) {
+        EXPECT_TRUE(found.empty());
+        found = trace.events.at(id);
+      }
+    return found;
+  }
+
+  std::shared_ptr<std::string> bytes;
+  std::unique_ptr<TraceWriter> out;
+  std::unique_ptr<Annotations> said;
+  std::string process_name;
+  static constexpr uint32_t kFirstId = 100;
+  std::vector<RingName> names;
+  uint32_t step = 0, load = 0, label = 0;
+};
+
+TEST_F(AnnotationsTest, SlicesNestAndTakeArgumentsOfBothEnds) {
+  const Words in = {ArgWord(load, SONDE_ARG_INT, 1, 0), 42};
+  const Words text = {ArgWord(load, SONDE_ARG_TEXT, 1, 5), 0};
+  Words with_text = text;
+  std::memcpy(&with_text[1], "hello", 5);
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_BEGIN, 100, label, 0, in) +
+                 Rec(SONDE_KIND_BEGIN, 110, load, 1) +
+                 Rec(SONDE_KIND_END, 120, 0, 1) +
+                 Rec(SONDE_KIND_END, 200, 0, 0, with_text));
+  said->EndPass();
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kThread);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(trace.strings.at(events[0].name), "load");
+  EXPECT_EQ(events[0].depth, 1);
+  EXPECT_EQ(events[0].begin_ns, 110);
+  EXPECT_EQ(events[0].dur_ns, 10);
+  EXPECT_EQ(trace.strings.at(events[1].name), "step");
+  EXPECT_EQ(trace.strings.at(events[1].category), "ml");
+  EXPECT_EQ(events[1].dur_ns, 100);
+  EXPECT_EQ(events[1].flags, 0);
+  const auto& args = trace.args.at(events[1].args);
+  ASSERT_EQ(args.size(), 3u);
+  EXPECT_EQ(args[0].int_value, 42);
+  EXPECT_EQ(args[1].int_value, 0xff00ff00);
+  EXPECT_EQ(trace.strings.at(args[2].string_value), "hello");
+  EXPECT_EQ(said->strange(), 0u);
+}
+
+TEST_F(AnnotationsTest, ALostEndDoesNotConfuseWhatFollows) {
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_BEGIN, 100, step, 0) +
+                 Rec(SONDE_KIND_BEGIN, 110, load, 1) +
+                 // its end is lost
+                 Rec(SONDE_KIND_BEGIN, 150, load, 1) +
+                 Rec(SONDE_KIND_END, 160, 0, 1) +
+                 Rec(SONDE_KIND_END, 170, 0, 3) +  // its begin is lost
+                 Rec(SONDE_KIND_END, 200, 0, 0));
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kThread);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].flags, Event::kUnfinished);
+  EXPECT_EQ(events[0].dur_ns, 40);
+  EXPECT_EQ(events[1].begin_ns, 150);
+  EXPECT_EQ(events[1].flags, 0);
+  EXPECT_EQ(events[2].dur_ns, 100);
+}
+
+TEST_F(AnnotationsTest, WhatIsOpenAtDeathEndsThereFlagged) {
+  said->Take(1, 3, 1000, Rec(SONDE_KIND_BEGIN, 100, step, 0));
+  said->Take(2, 4, 1000, Rec(SONDE_KIND_RANGE_BEGIN, 100, step, 0, {77}));
+  said->ProcessEnded(500);
+  const TraceContents trace = Close();
+  for (const Track::Kind kind : {Track::Kind::kThread, Track::Kind::kCustom}) {
+    const auto events = OnlyRow(trace, kind);
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].dur_ns, 400);
+    EXPECT_EQ(events[0].flags, Event::kUnfinished);
+  }
+}
+
+TEST_F(AnnotationsTest, RangesOfSeveralThreadsAreTakenInOrderOfTime) {
+  // The end is read before the begin: its thread's block comes first.
+  said->Take(1, 3, 1000, Rec(SONDE_KIND_RANGE_END, 300, 0, 0, {77}));
+  said->Take(2, 4, 1000,
+             Rec(SONDE_KIND_RANGE_BEGIN, 100, step, 0, {77}) +
+                 Rec(SONDE_KIND_RANGE_BEGIN, 150, step, 0, {78}) +
+                 Rec(SONDE_KIND_RANGE_END, 310, 0, 0, {78}) +
+                 Rec(SONDE_KIND_RANGE_BEGIN, 400, step, 0, {79}) +
+                 Rec(SONDE_KIND_RANGE_END, 410, 0, 0, {79}));
+  said->EndPass();
+  const TraceContents trace = Close();
+  // Two at a time need two rows, a third one later none of its own.
+  std::vector<size_t> rows;
+  for (const auto& [id, events] : trace.events) rows.push_back(events.size());
+  EXPECT_EQ(rows, (std::vector<size_t>{2, 1}));
+  EXPECT_EQ(said->strange(), 0u);
+}
+
+TEST_F(AnnotationsTest, CountersAddUpAcrossThreads) {
+  said->Take(1, 3, 1000, Rec(SONDE_KIND_COUNTER_ADD, 300, load, 0, {5}));
+  said->Take(2, 4, 1000,
+             Rec(SONDE_KIND_COUNTER, 100, load, 0, {10}) +
+                 Rec(SONDE_KIND_COUNTER_ADD, 200, load, 0,
+                     {static_cast<uint64_t>(-3)}) +
+                 Rec(SONDE_KIND_COUNTER_DOUBLE, 250, step, 0,
+                     {std::bit_cast<uint64_t>(0.5)}));
+  said->EndPass();
+  const TraceContents trace = Close();
+  const uint32_t series = trace.FindSeries("load", Series::Scope::kProcess, 7);
+  ASSERT_NE(series, 0u);
+  const auto& points = trace.points.at(series);
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(points[0].value, 10);
+  EXPECT_EQ(points[1].value, 7);
+  EXPECT_EQ(points[2].value, 12);
+  EXPECT_EQ(points[2].time_ns, 300);
+  const uint32_t real = trace.FindSeries("step", Series::Scope::kProcess, 7);
+  ASSERT_NE(real, 0u);
+  EXPECT_EQ(trace.series.at(real).type, Series::Type::kDouble);
+  EXPECT_EQ(trace.points.at(real)[0].value, std::bit_cast<int64_t>(0.5));
+}
+
+TEST_F(AnnotationsTest, ARowWithAClockOfItsOwnIsBroughtToOurs) {
+  RingName clock_name;
+  clock_name.kind = NameKind::kClock;
+  clock_name.name = load;
+  clock_name.ticks_per_second = 1'000'000;
+  const uint32_t clock = Define(clock_name);
+  RingName track_name;
+  track_name.kind = NameKind::kTrack;
+  track_name.name = step;
+  track_name.clock = clock;
+  const uint32_t track = Define(track_name);
+  const uint64_t on_track = ArgWord(track, SONDE_ARG_TRACK, 0, 0);
+  // The device says 1000 at our 5000 ns; its ticks are microseconds.
+  said->Take(
+      1, 3, 1000,
+      Rec(SONDE_KIND_CLOCK_PAIR, 5000, 0, 0, {clock, 1000}) +
+          Rec(SONDE_KIND_COMPLETE, 9000, load, 0, {1002, 1003, on_track}));
+  said->EndPass();
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kCustom);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].begin_ns, 7000);
+  EXPECT_EQ(events[0].dur_ns, 1000);
+}
+
+TEST_F(AnnotationsTest, FlowsHangOnTheSliceAroundThem) {
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_BEGIN, 100, step, 0) +
+                 Rec(SONDE_KIND_FLOW_BEGIN, 110, load, 1, {9}) +
+                 Rec(SONDE_KIND_END, 120, 0, 0) +
+                 Rec(SONDE_KIND_FLOW_END, 130, load, 0, {9}));
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kThread);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_NE(events[0].flow_out, 0u);
+  EXPECT_EQ(events[1].kind, Event::Kind::kInstant);
+  EXPECT_EQ(events[1].flow_in, events[0].flow_out);
+}
+
+TEST_F(AnnotationsTest, LossesOfOneReasonThatAreNearAreOne) {
+  const uint32_t full = static_cast<uint32_t>(LostWhy::kFull);
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_LOST, 300, full, 0, {5, 100, 200}) +
+                 Rec(SONDE_KIND_LOST, 500, full, 0, {7, 400, 450}));
+  const TraceContents trace = Close();
+  ASSERT_EQ(trace.losses.size(), 1u);
+  EXPECT_EQ(trace.losses.at(0).count, 12u);
+  EXPECT_EQ(trace.losses.at(0).from_ns, 100);
+  EXPECT_EQ(trace.losses.at(0).to_ns, 450);
+  EXPECT_EQ(trace.losses.at(0).reason, "ring-full");
+}
+
+TEST_F(AnnotationsTest, RubbishIsCountedAndLeavesTheRestAlone) {
+  Words cut = Rec(SONDE_KIND_INSTANT, 50, step, 0, {1, 2, 3});
+  cut.resize(3);
+  said->Take(1, 3, 1000,
+             Rec(99, 10, step) + Rec(SONDE_KIND_COMPLETE, 20, step, 0, {1}) +
+                 Rec(SONDE_KIND_INSTANT, 30, step, 0,
+                     {ArgWord(load, SONDE_ARG_TEXT, 9, 72)}) +
+                 Rec(SONDE_KIND_COUNTER, 35, 0xffffffff, 0, {1}) +
+                 Rec(SONDE_KIND_INSTANT, 40, step) + cut);
+  said->EndPass();
+  EXPECT_EQ(said->strange(), 4u);
+  const TraceContents trace = Close();
+  EXPECT_EQ(OnlyRow(trace, Track::Kind::kThread).size(), 1u);
+}
+
+TEST_F(AnnotationsTest, TheProgramNamesItself) {
+  said->Take(1, 3, 1000, Rec(SONDE_KIND_PROCESS_NAME, 10, step));
+  EXPECT_EQ(process_name, "step");
+}
+
+}  // namespace
+}  // namespace sonde

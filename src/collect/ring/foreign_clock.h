@@ -1,0 +1,62 @@
+#ifndef SONDE_COLLECT_RING_FOREIGN_CLOCK_H_
+#define SONDE_COLLECT_RING_FOREIGN_CLOCK_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace sonde {
+
+// A clock of somebody else (a device, another machine) as nanoseconds of ours.
+//
+// Linear between pairs read at the same moment, and on beyond them as fast as
+// next to them. With one pair it runs at the speed it claims.
+class ForeignClock {
+ public:
+  // `ticks_per_s` is 0 if it is not known: then nanoseconds are assumed.
+  explicit ForeignClock(uint64_t ticks_per_s = 0)
+      : ns_per_tick_(ticks_per_s ? 1e9 / static_cast<double>(ticks_per_s) : 1) {
+  }
+
+  // Ignored unless its value is greater than the last one's.
+  void Add(uint64_t value, int64_t ns) {
+    if (pairs_.empty() || (value > pairs_.back().value &&
+                           ns >= pairs_.back().ns && pairs_.size() < kMost))
+      pairs_.push_back({value, ns});
+  }
+
+  // Without a pair, the value itself.
+  int64_t ToNs(uint64_t value) const {
+    if (pairs_.empty()) return static_cast<int64_t>(value & INT64_MAX);
+    size_t at = pairs_.size() - 1;
+    while (at > 0 && pairs_[at].value > value) --at;
+    const size_t other = at + 1 < pairs_.size() ? at + 1 : at - (at > 0);
+    double slope = ns_per_tick_;
+    if (other != at)
+      slope = static_cast<double>(pairs_[other].ns - pairs_[at].ns) /
+              Distance(pairs_[at].value, pairs_[other].value);
+    const double away = Distance(pairs_[at].value, value) * slope;
+    return pairs_[at].ns +
+           static_cast<int64_t>(std::clamp(away, -kFarthest, kFarthest));
+  }
+
+ private:
+  struct Pair {
+    uint64_t value;
+    int64_t ns;
+  };
+  static constexpr size_t kMost = 100'000;
+  static constexpr double kFarthest = 4e18;
+
+  static double Distance(uint64_t from, uint64_t to) {
+    return to >= from ? static_cast<double>(to - from)
+                      : -static_cast<double>(from - to);
+  }
+
+  double ns_per_tick_;
+  std::vector<Pair> pairs_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_RING_FOREIGN_CLOCK_H_

@@ -1,0 +1,229 @@
+#include "collect/ring/target_ring.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+// How long a process and a thread may be unknown to the tree.
+constexpr int64_t kUnknownNs = 2 * kNsPerSec;
+constexpr int kUnknownPasses = 5;
+constexpr size_t kMostMaps = 8 << 20;
+
+// The last number of the NSpid line: the pid as the process sees it.
+pid_t OwnPid(std::string_view status) {
+  size_t at = status.find("\nNSpid:");
+  if (at == std::string_view::npos) return 0;
+  const std::string_view line = status.substr(at + 1);
+  const size_t end = std::min(line.find('\n'), line.size());
+  const size_t tab = line.substr(0, end).find_last_of(" \t");
+  if (tab == std::string_view::npos) return 0;
+  pid_t pid = 0;
+  for (const char c : line.substr(tab + 1, end - tab - 1)) {
+    if (c < '0' || c > '9' || pid > 100'000'000) return 0;
+    pid = pid * 10 + (c - '0');
+  }
+  return pid;
+}
+
+}  // namespace
+
+TargetRing::TargetRing(Fd ring, Fd tails, std::string stem, TraceWriter& out,
+                       ProcessTree& tree, const TickClock* clock)
+    : ring_(std::move(ring)),
+      tails_(std::move(tails)),
+      stem_(std::move(stem)),
+      out_(out),
+      tree_(tree),
+      clock_(clock),
+      reader_(ring_.get()),
+      publisher_(tails_.get()) {
+  full_ = {"ring-full",
+           "records the program made faster than they could be read", 0,
+           kNoTime, kNoTime};
+  damaged_ = {"ring-damaged",
+              "bytes of records that cannot be read: something in the program "
+              "wrote over them",
+              0, kNoTime, kNoTime};
+}
+
+// Whether the process has this file mapped. Also true if that cannot be known.
+bool TargetRing::Maps(pid_t pid) const {
+  struct stat st;
+  if (::fstat(ring_.get(), &st) != 0) return false;
+  const auto maps = ReadFile(fmt::format("/proc/{}/maps", pid), kMostMaps);
+  if (!maps.ok() || maps.value().empty()) return true;
+  return maps.value().find(fmt::format(" {:02x}:{:02x} {} ", major(st.st_dev),
+                                       minor(st.st_dev), st.st_ino)) !=
+         std::string::npos;
+}
+
+// The pid in the header is the process's own view. In another pid namespace
+// somebody else has that pid here.
+bool TargetRing::FindProcess(int64_t now_ns) {
+  const pid_t own = static_cast<pid_t>(reader_.header().pid);
+  if (const auto task = tree_.FindPid(own);
+      task && (!task->alive || Maps(own))) {
+    process_ = task->number;
+    return true;
+  }
+  for (const auto& [number, live] : tree_.live()) {
+    if (live.pid == own) continue;
+    const auto status = ReadFile(fmt::format("/proc/{}/status", live.pid));
+    if (!status.ok() || OwnPid(status.value()) != own || !Maps(live.pid))
+      continue;
+    process_ = number;
+    return true;
+  }
+  return now_ns - found_ns_ > kUnknownNs;
+}
+
+void TargetRing::Begin() {
+  if (const auto live = tree_.live().find(process_); live != tree_.live().end())
+    has_cpu_clock_ = ::clock_getcpuclockid(live->second.pid, &cpu_clock_) == 0;
+  Annotations::Options options;
+  options.process = process_;
+  options.ticks = clock_;
+  options.look = [this](uint32_t id) { return reader_.Name(id); };
+  options.name_thread = [this](uint32_t thread, std::string_view name) {
+    tree_.Rename(process_, thread, name);
+  };
+  options.name_process = [this](std::string_view name) {
+    tree_.Rename(process_, 0, name);
+  };
+  annotations_ = std::make_unique<Annotations>(out_, std::move(options));
+}
+
+int64_t TargetRing::ToNs(uint64_t time) const {
+  return clock_ != nullptr ? clock_->ToNs(time)
+                           : static_cast<int64_t>(time & INT64_MAX);
+}
+
+bool TargetRing::Ran() {
+  timespec clock;
+  if (!has_cpu_clock_ || ::clock_gettime(cpu_clock_, &clock) != 0) return true;
+  const int64_t cpu_ns = clock.tv_sec * kNsPerSec + clock.tv_nsec;
+  if (cpu_ns == cpu_ns_) return false;
+  cpu_ns_ = cpu_ns;
+  return true;
+}
+
+size_t TargetRing::Read(int64_t now_ns) {
+  if (!begun()) {
+    if (found_ns_ == 0) found_ns_ = now_ns;
+    if (!reader_.Open() || !FindProcess(now_ns)) return 0;
+    Begin();
+  }
+  if (!Ran()) return 0;
+  const size_t bytes = reader_.Read(*this);
+  const auto drained = reader_.TakeDrained();
+  drained_.insert(drained_.end(), drained.begin(), drained.end());
+  return bytes;
+}
+
+void TargetRing::Publish() {
+  if (drained_.empty()) return;
+  publisher_.Publish(drained_);
+  drained_.clear();
+}
+
+void TargetRing::Records(const RingThread& thread,
+                         std::span<const uint64_t> words) {
+  pieces_.push_back({thread, words_.size(), words.size(), 0, false});
+  words_.insert(words_.end(), words.begin(), words.end());
+}
+
+void TargetRing::Ended(const RingThread& thread) {
+  pieces_.push_back({thread, words_.size(), 0, 0, true});
+}
+
+void TargetRing::Lost(const RingThread&, const RingLoss& loss) {
+  const bool full = loss.count > 0;
+  Loss& row = full ? full_ : damaged_;
+  std::optional<size_t>& handle = full ? full_handle_ : damaged_handle_;
+  row.count += full ? loss.count : loss.bytes;
+  if (loss.from != 0)
+    row.from_ns = row.from_ns == kNoTime
+                      ? ToNs(loss.from)
+                      : std::min(row.from_ns, ToNs(loss.from));
+  if (loss.to != 0) row.to_ns = std::max(row.to_ns, ToNs(loss.to));
+  if (handle)
+    out_.UpdateLoss(*handle, row);
+  else
+    handle = out_.AddLoss(row);
+}
+
+void TargetRing::Convert(bool last) {
+  if (!begun()) return;
+  // Only now has the clock reached it.
+  if (start_ns_ == kNoTime) start_ns_ = ToNs(reader_.header().time);
+  for (Piece& piece : pieces_) {
+    const uint32_t key = piece.thread.number;
+    const pid_t tid = static_cast<pid_t>(piece.thread.tid);
+    auto at = threads_.find(key);
+    if (at == threads_.end()) {
+      const uint32_t thread = tree_.FindThread(process_, tid).number;
+      if (thread == 0 && !last && process_ != 0 &&
+          piece.passes < kUnknownPasses) {
+        Keep(piece);
+        continue;
+      }
+      at = threads_.emplace(key, thread).first;
+    }
+    if (piece.ended)
+      ending_.push_back({key, at->second, tid});
+    else
+      annotations_->Take(key, at->second, piece.thread.tid,
+                         std::span(words_).subspan(piece.first, piece.count));
+  }
+  pieces_.swap(kept_);
+  words_.swap(kept_words_);
+  kept_.clear();
+  kept_words_.clear();
+  annotations_->EndPass();
+  EndThreads();
+}
+
+// A thread whose creation has not been told yet waits for it.
+void TargetRing::Keep(const Piece& piece) {
+  Piece& kept = kept_.emplace_back(piece);
+  kept.first = kept_words_.size();
+  ++kept.passes;
+  const auto from = words_.begin() + static_cast<ptrdiff_t>(piece.first);
+  kept_words_.insert(kept_words_.end(), from,
+                     from + static_cast<ptrdiff_t>(piece.count));
+}
+
+// Threads say that they have ended a little before they have.
+void TargetRing::EndThreads() {
+  std::erase_if(ending_, [&](const Ending& one) {
+    const auto state = tree_.FindThread(process_, one.tid);
+    if (one.thread != 0 && state.number == one.thread &&
+        state.end_ns == kNoTime)
+      return false;
+    if (one.thread != 0 && state.number == one.thread)
+      annotations_->ThreadEnded(one.key, state.end_ns);
+    threads_.erase(one.key);
+    return true;
+  });
+}
+
+void TargetRing::Finish(int64_t at_ns) {
+  if (!begun()) {
+    if (!reader_.Open()) return;
+    FindProcess(at_ns);
+    Begin();
+  }
+  reader_.Finish(*this);
+  Convert(true);
+  annotations_->ProcessEnded(at_ns);
+}
+
+}  // namespace sonde

@@ -1,0 +1,185 @@
+#include "collect/ring/target_rings.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/time.h"
+#include "collect/ring/target_ring.h"
+#include "ring/layout.h"
+#include "wire/record.h"
+
+namespace sonde {
+namespace {
+
+constexpr char kControl[] = "control";
+constexpr std::string_view kRingEnd = ".ring";
+constexpr int64_t kPassEveryNs = 100 * kNsPerMs;
+// More than this in one pass, and the next one comes sooner.
+constexpr size_t kMuch = 1 << 20;
+constexpr int64_t kSoonNs = 10 * kNsPerMs;
+constexpr size_t kMostRings = 100'000;
+constexpr int kTries = 20;
+
+}  // namespace
+
+Result<std::unique_ptr<TargetRings>> TargetRings::Create(int dir,
+                                                         TraceWriter& out,
+                                                         ProcessTree& tree) {
+  Fd control(::openat(
+      dir, kControl, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!control.valid() || ::fchmod(control.get(), 0600) != 0 ||
+      ::posix_fallocate(control.get(), 0, kControlBytes) != 0)
+    return ErrnoError("control file", errno);
+  std::unique_ptr<TargetRings> rings(
+      new TargetRings(dir, std::move(control), TicksAreTime(), out, tree));
+  rings->WriteControl();
+  return rings;
+}
+
+TargetRings::TargetRings(int dir, Fd control, bool ticks, TraceWriter& out,
+                         ProcessTree& tree)
+    : dir_(dir),
+      control_(std::move(control)),
+      ticks_are_time_(ticks),
+      out_(out),
+      tree_(tree) {
+  clock_.Take();
+}
+
+TargetRings::~TargetRings() = default;
+
+void TargetRings::WriteControl() {
+  ControlPage page = {};
+  page.magic = kControlMagic;
+  page.version = kRingVersion;
+  page.clock = static_cast<uint32_t>(ticks_are_time_ ? WireClock::kTicks
+                                                     : WireClock::kMonotonic);
+  page.recording = recording_ ? 1 : 0;
+  // Nothing can be done if this fails; it is four kilobytes that are there.
+  (void)!::pwrite(control_.get(), &page, sizeof(page), 0);
+}
+
+void TargetRings::SetRecording(bool on) {
+  if (recording_ == on) return;
+  recording_ = on;
+  WriteControl();
+}
+
+bool TargetRings::DirectoryChanged() {
+  struct stat st;
+  if (::fstat(dir_, &st) != 0) return false;
+  const bool changed = st.st_mtim.tv_sec != seen_change_.tv_sec ||
+                       st.st_mtim.tv_nsec != seen_change_.tv_nsec;
+  seen_change_ = st.st_mtim;
+  // Once more after a change: the time is only as fine as the kernel's tick.
+  return std::exchange(look_again_, changed) || changed;
+}
+
+void TargetRings::FindRings() {
+  const int copy = ::openat(dir_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy == -1) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy),
+                                                 &::closedir);
+  if (!list) {
+    ::close(copy);
+    return;
+  }
+  while (const dirent* const entry = ::readdir(list.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.ends_with(kRingEnd) || rings_.size() >= kMostRings) continue;
+    const std::string stem(name.substr(0, name.size() - kRingEnd.size()));
+    if (std::any_of(rings_.begin(), rings_.end(),
+                    [&](const auto& ring) { return ring->stem() == stem; }))
+      continue;
+    int& tries = refused_[stem];
+    if (tries >= kTries) continue;
+    Fd ring(::openat(dir_, entry->d_name,
+                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    Fd tails(::openat(dir_, (stem + ".tails").c_str(),
+                      O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    struct stat st;
+    if (!ring.valid() || !tails.valid() || ::fstat(ring.get(), &st) != 0 ||
+        !S_ISREG(st.st_mode)) {
+      ++tries;
+      continue;
+    }
+    refused_.erase(stem);
+    rings_.push_back(std::make_unique<TargetRing>(
+        std::move(ring), std::move(tails), stem, out_, tree_,
+        ticks_are_time_ ? &clock_ : nullptr));
+  }
+}
+
+void TargetRings::Read(int64_t now_ns) {
+  if (DirectoryChanged()) FindRings();
+  size_t most = 0;
+  for (const auto& ring : rings_) {
+    const size_t bytes = ring->Read(now_ns);
+    unpublished_ += bytes;
+    most = std::max(most, bytes);
+  }
+  // After the reading: no record is later than this.
+  if (!rings_.empty()) clock_.Take();
+  for (const auto& ring : rings_) ring->EndPass();
+  next_ns_ = now_ns + (most > kMuch ? kSoonNs : kPassEveryNs);
+
+  for (size_t at = 0; at < rings_.size();) {
+    const TargetRing& ring = *rings_[at];
+    std::optional<int64_t> end_ns;
+    if (ring.bad()) end_ns = now_ns;
+    if (ring.begun() && ring.process() != 0) {
+      const auto task = tree_.FindNumber(ring.process());
+      if (!task)
+        end_ns = now_ns;
+      else if (!task->alive)
+        end_ns = task->end_ns;
+      else if (task->exec_ns != kNoTime && task->exec_ns > ring.start_ns())
+        end_ns = task->exec_ns;
+    }
+    if (end_ns)
+      End(at, *end_ns);
+    else
+      ++at;
+  }
+}
+
+void TargetRings::Publish() {
+  for (const auto& ring : rings_) ring->Publish();
+  unpublished_ = 0;
+}
+
+// Its process or image has ended. The files are of no use to anybody.
+void TargetRings::End(size_t at, int64_t at_ns) {
+  TargetRing& ring = *rings_[at];
+  clock_.Take();
+  if (!ring.bad()) ring.Finish(at_ns);
+  ended_records_ += ring.records();
+  ::unlinkat(dir_, (ring.stem() + ".ring").c_str(), 0);
+  ::unlinkat(dir_, (ring.stem() + ".tails").c_str(), 0);
+  rings_.erase(rings_.begin() + static_cast<ptrdiff_t>(at));
+}
+
+void TargetRings::Finish(int64_t now_ns) {
+  SetRecording(false);
+  Read(now_ns);
+  FindRings();
+  for (const auto& ring : rings_) ring->Read(now_ns);
+  while (!rings_.empty()) End(rings_.size() - 1, now_ns);
+}
+
+uint64_t TargetRings::records() const {
+  uint64_t sum = ended_records_;
+  for (const auto& ring : rings_) sum += ring->records();
+  return sum;
+}
+
+}  // namespace sonde

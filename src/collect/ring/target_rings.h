@@ -1,0 +1,87 @@
+#ifndef SONDE_COLLECT_RING_TARGET_RINGS_H_
+#define SONDE_COLLECT_RING_TARGET_RINGS_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "collect/process_tree.h"
+#include "collect/ring/tick_clock.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+class TargetRing;
+
+// What the programs of a session say about themselves: every ring file in its
+// directory, read from outside and written into the trace.
+//
+//  - A record is read at most a tenth of a second after it was made, sooner
+//    when there are many. Its room in the ring is given back by Publish(), when
+//    the trace has it safe.
+//  - A process that did not run since the last pass costs one clock read.
+//  - The files belong to the targets: whatever is in them costs their own
+//    records and nothing else.
+//
+// One thread. Does not own directory, writer and tree.
+class TargetRings {
+ public:
+  // Makes the control file in the directory `dir`, by which targets know that
+  // they are recorded, and by which clock.
+  static Result<std::unique_ptr<TargetRings>> Create(int dir, TraceWriter& out,
+                                                     ProcessTree& tree);
+  ~TargetRings();
+
+  // When the next Read() should be.
+  int64_t next_ns() const { return next_ns_; }
+  // Takes in everything the targets have written.
+  void Read(int64_t now_ns);
+  // What was read is safe: the targets may write over it.
+  void Publish();
+  // Bytes read since the last Publish().
+  size_t unpublished() const { return unpublished_; }
+
+  // Targets stop or go on, each at its next record.
+  void SetRecording(bool on);
+
+  // The recording ends: takes in the rest and closes what is open.
+  void Finish(int64_t now_ns);
+
+  uint64_t records() const;
+
+ private:
+  friend class TargetRing;
+  TargetRings(int dir, Fd control, bool ticks, TraceWriter& out,
+              ProcessTree& tree);
+
+  bool DirectoryChanged();
+  void FindRings();
+  void End(size_t at, int64_t at_ns);
+  void WriteControl();
+
+  const int dir_;
+  Fd control_;
+  const bool ticks_are_time_;
+  TraceWriter& out_;
+  ProcessTree& tree_;
+  TickClock clock_;
+  bool recording_ = true;
+  int64_t next_ns_ = 0;
+  size_t unpublished_ = 0;
+  uint64_t ended_records_ = 0;
+  timespec seen_change_ = {};
+  bool look_again_ = false;
+  std::vector<std::unique_ptr<TargetRing>> rings_;
+  // Names that are no rings, or not ours to read.
+  std::map<std::string, int> refused_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_RING_TARGET_RINGS_H_
