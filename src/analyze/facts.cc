@@ -74,7 +74,7 @@ class Builder {
     FindTotals();
     SpreadUnattributed();
     FindMachine();
-    FindSlices();
+    facts_.said = AnnotationsOf(store_);
     FindOverhead();
     return std::move(facts_);
   }
@@ -350,40 +350,6 @@ class Builder {
     m.psi_io_some = pressure("psi_io_some_ns");
     m.psi_memory_some = pressure("psi_memory_some_ns");
     m.load1_peak = Peak(kScope, 0, "load1");
-  }
-
-  // Images of processes and our own session are not the program's slices.
-  bool OfTheProgram(uint32_t track_id) const {
-    const auto track = store_.tracks().find(track_id);
-    if (track == store_.tracks().end()) return true;
-    const std::string_view name = store_.Str(track->second.name);
-    return !(track->second.kind == Track::Kind::kProcess && name == "images") &&
-           !(track->second.kind == Track::Kind::kMachine && name == "session");
-  }
-
-  void FindSlices() {
-    std::map<uint32_t, NameAggregate> sums;
-    for (const TrackTotal& total : store_.totals())
-      if (OfTheProgram(total.track))
-        sums[total.aggregate.name].Merge(total.aggregate);
-    double all_self = 0;
-    for (const auto& [name, sum] : sums)
-      all_self += static_cast<double>(std::max<int64_t>(0, sum.self));
-    for (const auto& [name, sum] : sums) {
-      SliceFacts s;
-      s.name = store_.Str(name);
-      s.count = sum.count;
-      s.total_ns = sum.sum;
-      s.self_ns = std::max<int64_t>(0, sum.self);
-      s.p50_ns = sum.durations.Quantile(0.5);
-      s.p99_ns = sum.durations.Quantile(0.99);
-      s.share = all_self > 0 ? static_cast<double>(s.self_ns) / all_self : 0;
-      facts_.slices.push_back(std::move(s));
-    }
-    std::stable_sort(facts_.slices.begin(), facts_.slices.end(),
-                     [](const SliceFacts& a, const SliceFacts& b) {
-                       return a.self_ns > b.self_ns;
-                     });
   }
 
   void FindOverhead() {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/annotation_facts.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -129,17 +130,6 @@ struct Mark {
   std::string_view text;  // of the store's strings, not escaped
 };
 
-// Annotated slices of one name.
-struct SliceFacts {
-  std::string name;
-  uint64_t count = 0;
-  uint64_t total_ns = 0;
-  int64_t self_ns = 0;
-  uint64_t p50_ns = 0;
-  uint64_t p99_ns = 0;
-  double share = 0;  // of the self times of all names
-};
-
 // What recording cost.
 struct OverheadFacts {
   MaybeNs cpu_ns;
@@ -163,9 +153,9 @@ struct Facts {
   std::vector<ShortProcesses> short_processes;  // most CPU first
   MachineFacts machine;
   std::vector<CpuWindow> windows;
-  uint64_t ticks = 0;              // how often the processes were sampled
-  std::vector<SliceFacts> slices;  // most self time first
-  std::vector<Mark> marks;         // in time order
+  uint64_t ticks = 0;  // how often the processes were sampled
+  AnnotationFacts said;
+  std::vector<Mark> marks;  // in time order
   OverheadFacts overhead;
 
   // Null if there is no such row.

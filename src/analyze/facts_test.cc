@@ -269,7 +269,8 @@ TEST(FactsTest, PausedTimeIsNotJudged) {
   EXPECT_FALSE(facts.windows[20].known);
   EXPECT_FALSE(facts.windows[59].known);
   EXPECT_TRUE(facts.windows[60].known);
-  EXPECT_TRUE(facts.slices.empty()) << "our own slices are not the program's";
+  EXPECT_TRUE(facts.said.slices.empty())
+      << "our own slices are not the program's";
 }
 
 TEST(FactsTest, MarksAreInTimeOrderWithTheirTexts) {
@@ -339,12 +340,60 @@ TEST(FactsTest, SlicesOfTheProgramAreSummedOverItsTracks) {
     t.w->AddEvent(track, e);
   }
   const Facts facts = t.Make();
-  ASSERT_EQ(facts.slices.size(), 2u);
-  EXPECT_EQ(facts.slices[0].name, "step");
-  EXPECT_EQ(facts.slices[0].count, 2u);
-  EXPECT_EQ(facts.slices[0].total_ns, 200u);
-  EXPECT_EQ(facts.slices[0].self_ns, 140);
-  EXPECT_NEAR(facts.slices[0].share, 0.7, 1e-9);
+  ASSERT_EQ(facts.said.slices.size(), 2u);
+  EXPECT_EQ(facts.said.slices[0].name, "step");
+  EXPECT_EQ(facts.said.slices[0].count, 2u);
+  EXPECT_EQ(facts.said.slices[0].total_ns, 200u);
+  EXPECT_EQ(facts.said.slices[0].self_ns, 140);
+  EXPECT_NEAR(facts.said.slices[0].share, 0.7, 1e-9);
+}
+
+TEST(FactsTest, SlicesAndCountersOfThreadsAreToldApart) {
+  ByHand t;
+  Thread thread;
+  thread.number = 5;
+  thread.process = 1;
+  thread.name = t.w->Intern("loader");
+  t.w->PutThread(thread);
+  Track row;
+  row.process = 1;
+  row.thread = 5;
+  const uint32_t loader = t.w->AddTrack(row);
+  row.kind = Track::Kind::kCustom;
+  row.thread = 0;
+  row.name = t.w->Intern("gpu queue");
+  const uint32_t queue = t.w->AddTrack(row);
+  Event e;
+  e.name = t.w->Intern("load");
+  e.dur_ns = 30;
+  t.w->AddEvent(loader, e);
+  e.name = t.w->Intern("kernel");
+  e.dur_ns = 70;
+  t.w->AddEvent(queue, e);
+  Series series;
+  series.group = t.w->AddGroup();
+  series.scope = Series::Scope::kProcess;
+  series.scope_id = 1;
+  series.name = t.w->Intern("depth");
+  series.unit = t.w->Intern("1");
+  const uint32_t depth = t.w->AddSeries(series);
+  for (const int64_t now_s : {0, 1, 3}) {
+    t.w->BeginTick(series.group, now_s * 1'000'000'000);
+    t.w->Set(depth, now_s == 1 ? 8 : 2);
+    t.w->EndTick();
+  }
+  const AnnotationFacts said = t.Make().said;
+  ASSERT_EQ(said.tracks.size(), 2u);
+  EXPECT_EQ(said.tracks[0].name, "gpu queue");
+  EXPECT_EQ(said.tracks[1].name, "loader");
+  EXPECT_EQ(said.tracks[1].thread, 5u);
+  EXPECT_EQ(said.tracks[1].slices[0].name, "load");
+  EXPECT_EQ(said.tracks[1].slices[0].share, 1);
+  ASSERT_EQ(said.counters.size(), 1u);
+  EXPECT_EQ(said.counters[0].name, "depth");
+  EXPECT_EQ(said.counters[0].max, 8);
+  EXPECT_EQ(said.counters[0].last, 2);
+  EXPECT_NEAR(said.counters[0].mean, (2 * 1 + 8 * 2) / 3.0, 1e-9);
 }
 
 TEST(FactsTest, ValuesThatCannotBeAreAsIfNotCollected) {

@@ -1,5 +1,7 @@
 #include "cli/lines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sonde {
@@ -75,6 +77,28 @@ Lines Wrap(std::string_view lead, std::string_view text) {
   }
   if (!empty || out.empty()) out.push_back(std::move(line));
   return out;
+}
+
+void Append(Lines& out, Lines lines) {
+  for (std::string& line : lines) out.push_back(std::move(line));
+}
+
+std::string RowOf(const std::vector<Column>& columns,
+                  const std::vector<std::string>& cells) {
+  std::string out;
+  for (size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
+    // The space keeps a long number from touching the one before it.
+    out += i == 0
+               ? PadRight(cells[i], columns[i].columns)
+               : fmt::format(" {}", PadLeft(cells[i], columns[i].columns - 1));
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+std::string TitlesOf(const std::vector<Column>& columns) {
+  std::vector<std::string> titles;
+  for (const Column& column : columns) titles.emplace_back(column.title);
+  return RowOf(columns, titles);
 }
 
 }  // namespace sonde

@@ -29,6 +29,17 @@ std::string PadLeft(std::string_view text, size_t columns);
 // as many spaces.
 Lines Wrap(std::string_view lead, std::string_view text);
 
+void Append(Lines& out, Lines lines);
+
+// A column of a table whose first is text and whose others are numbers.
+struct Column {
+  const char* title;
+  size_t columns;
+};
+std::string RowOf(const std::vector<Column>& columns,
+                  const std::vector<std::string>& cells);
+std::string TitlesOf(const std::vector<Column>& columns);
+
 }  // namespace sonde
 
 #endif  // SONDE_CLI_LINES_H_

@@ -15,6 +15,9 @@ template <typename T>
 Json Maybe(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
+
+// Numbers of processes and threads: 0 is none.
+Json Known(uint32_t number) { return number == 0 ? Json() : Json(number); }
 // Bytes and counts are whole numbers.
 Json Whole(const MaybeNumber& value) {
   return value ? Json(static_cast<int64_t>(std::llround(*value))) : Json();
@@ -249,16 +252,32 @@ std::string ReportJson(const Report& report) {
       });
   out["unattributed_cpu_ns"] = Maybe(facts.run.unattributed_cpu_ns);
   out["machine"] = MachineOf(facts.machine);
-  out["slices"] = ListOf(facts.slices, [](const SliceFacts& s) -> Json {
-    return {{"name", s.name},
-            {"count", s.count},
-            {"total_ns", s.total_ns},
-            {"self_ns", s.self_ns},
-            {"mean_ns", s.count == 0 ? 0 : s.total_ns / s.count},
-            {"p50_ns", s.p50_ns},
-            {"p99_ns", s.p99_ns},
-            {"share", s.share}};
-  });
+  const auto slice = [](const SliceFacts& s) -> Json {
+    return {{"name", s.name},         {"count", s.count},
+            {"total_ns", s.total_ns}, {"self_ns", s.self_ns},
+            {"mean_ns", s.mean_ns()}, {"p50_ns", s.p50_ns},
+            {"p99_ns", s.p99_ns},     {"share", s.share}};
+  };
+  out["slices"] = ListOf(facts.said.slices, slice);
+  out["slice_tracks"] =
+      ListOf(facts.said.tracks, [&](const TrackSlices& t) -> Json {
+        return {{"process", Known(t.process)},
+                {"thread", Known(t.thread)},
+                {"name", t.name},
+                {"self_ns", t.self_ns},
+                {"slices", ListOf(t.slices, slice)}};
+      });
+  out["counters"] =
+      ListOf(facts.said.counters, [](const CounterFacts& c) -> Json {
+        return {{"process", Known(c.process)},
+                {"name", c.name},
+                {"unit", c.unit},
+                {"values", c.values},
+                {"min", c.min},
+                {"max", c.max},
+                {"mean", c.mean},
+                {"last", c.last}};
+      });
   out["marks"] = ListOf(facts.marks, [](const Mark& m) -> Json {
     return {{"time_ns", m.time_ns}, {"text", m.text}};
   });

@@ -12,16 +12,13 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "cli/lines.h"
+#include "cli/report_annotations.h"
 
 namespace sonde {
 namespace {
 
 constexpr size_t kSummaryLines = 25;
 constexpr size_t kThreadRows = 5;
-
-void Append(Lines& out, Lines lines) {
-  for (std::string& line : lines) out.push_back(std::move(line));
-}
 
 std::string Duration(const MaybeNs& ns) {
   return ns ? FormatDuration(*ns) : "-";
@@ -61,29 +58,6 @@ std::string ExitOf(const Process& row) {
       break;
   }
   return "-";
-}
-
-// A table whose first column is text and the others are numbers.
-struct Column {
-  const char* title;
-  size_t columns;
-};
-std::string RowOf(const std::vector<Column>& columns,
-                  const std::vector<std::string>& cells) {
-  std::string out;
-  for (size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
-    // The space keeps a long number from touching the one before it.
-    out += i == 0
-               ? PadRight(cells[i], columns[i].columns)
-               : fmt::format(" {}", PadLeft(cells[i], columns[i].columns - 1));
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
-}
-std::string TitlesOf(const std::vector<Column>& columns) {
-  std::vector<std::string> titles;
-  for (const Column& column : columns) titles.emplace_back(column.title);
-  return RowOf(columns, titles);
 }
 
 Lines LossLines(const Report& report, size_t most) {
@@ -334,64 +308,6 @@ Lines MachineLines(const Facts& facts, bool brief) {
   return Wrap("Machine  ", (m.busy_cores ? "" : "cores not sampled, ") + text);
 }
 
-Lines SliceLines(const Facts& facts, size_t top) {
-  static const std::vector<Column> kTable = {
-      {"Slice", 24}, {"count", 8}, {"total", 8}, {"self", 8},
-      {"mean", 8},   {"p50", 8},   {"p99", 8},   {"share", 8}};
-  Lines out;
-  if (facts.slices.empty()) return out;
-  out.push_back(TitlesOf(kTable));
-  const size_t shown =
-      facts.slices.size() <= top + 1 ? facts.slices.size() : top;
-  for (size_t i = 0; i < shown; ++i) {
-    const SliceFacts& s = facts.slices[i];
-    const auto ns = [](uint64_t value) {
-      return FormatDuration(
-          static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
-    };
-    out.push_back(RowOf(
-        kTable,
-        {Printable(s.name, 40), std::to_string(s.count), ns(s.total_ns),
-         FormatDuration(s.self_ns), ns(s.count == 0 ? 0 : s.total_ns / s.count),
-         ns(s.p50_ns), ns(s.p99_ns), FormatShare(s.share)}));
-  }
-  if (shown < facts.slices.size()) {
-    uint64_t count = 0;
-    double self_ns = 0, share = 0;
-    for (size_t i = shown; i < facts.slices.size(); ++i) {
-      count += facts.slices[i].count;
-      self_ns += static_cast<double>(facts.slices[i].self_ns);
-      share += facts.slices[i].share;
-    }
-    out.push_back(RowOf(
-        kTable,
-        {fmt::format("and {} more", facts.slices.size() - shown),
-         std::to_string(count), "-",
-         FormatDuration(static_cast<int64_t>(std::min(self_ns, kMaxValue))),
-         "-", "-", "-", FormatShare(share)}));
-  }
-  return out;
-}
-
-// What was said while it ran, from the start of the run.
-Lines MarkLines(const Facts& facts, size_t top) {
-  Lines out;
-  if (facts.marks.empty()) return out;
-  out.push_back("Mark");
-  const size_t shown = facts.marks.size() <= top + 1 ? facts.marks.size() : top;
-  for (size_t i = 0; i < shown; ++i) {
-    const Mark& m = facts.marks[i];
-    const double seconds =
-        static_cast<double>(Elapsed(facts.run.begin_ns, m.time_ns)) / 1e9;
-    out.push_back(Cut(
-        fmt::format("{:>10.3f} s  {}", seconds, Printable(m.text, kColumns)),
-        kColumns));
-  }
-  if (shown < facts.marks.size())
-    out.push_back(fmt::format("and {} more", facts.marks.size() - shown));
-  return out;
-}
-
 Lines MissingLines(const Report& report) {
   Lines out;
   for (const MissingSource& m : report.not_collected)
@@ -458,6 +374,8 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   parts.push_back(std::move(processes));
   parts.push_back(ThreadLines(facts));
   parts.push_back(SliceLines(facts, options.top));
+  parts.push_back(SliceTrackLines(facts, options.top));
+  parts.push_back(CounterLines(facts, options.top));
   parts.push_back(MarkLines(facts, options.top));
   parts.push_back(MissingLines(report));
   parts.push_back(Wrap("Next: ", fmt::format("sonde export {} --to chrome",
@@ -474,6 +392,7 @@ std::string SummaryText(const Report& report) {
                       : FindingLines(report, report.judgement.findings[0], 2));
   parts.push_back(RunLines(report));
   parts.push_back(MachineLines(facts, true));
+  parts.push_back(SliceSummary(facts));
   parts.push_back(OverheadLines(report));
   const size_t table = parts.size();
   parts.push_back(ProcessLines(facts, 3));

@@ -35,6 +35,8 @@ constexpr double kChainMin = 0.90;
 constexpr double kChainMax = 1.15;
 constexpr double kChainMaxOfOne = 0.80;
 constexpr double kCriticalGain = 0.70;
+// An annotated slice is worth naming from this share of its thread's life on.
+constexpr double kMinSlice = 0.20;
 
 using ThreadKey = std::pair<uint32_t, uint32_t>;  // process, thread
 
@@ -118,6 +120,33 @@ void AddFree(const Judge& judge, double free, Finding& f) {
                         judge.steady.from_ns, judge.steady.to_ns});
 }
 
+// If the program annotates this thread: what most of its time went to. Returns
+// the slice's name.
+std::string AddSlice(const Judge& judge, ThreadKey key, Finding& f) {
+  for (const TrackSlices& track : judge.facts.said.tracks) {
+    if (track.process != key.first || track.slices.empty() ||
+        (key.second != 0 && track.thread != key.second))
+      continue;
+    const ThreadFacts* const t =
+        judge.facts.FindThread(key.first, track.thread);
+    const SliceFacts& top = track.slices[0];
+    const double wall = static_cast<double>(
+        t != nullptr ? t->wall_ns : judge.facts.run.wall_ns);
+    const double share = static_cast<double>(top.self_ns) / std::max(1.0, wall);
+    if (share < kMinSlice) return "";
+    const std::string name = Printable(top.name, 40);
+    f.evidence.push_back(
+        {fmt::format("{} of its time was in the slice `{}` ({} times, {} each "
+                     "on average).",
+                     FormatShare(std::min(1.0, share)), name, top.count,
+                     FormatDuration(static_cast<int64_t>(
+                         std::min<uint64_t>(top.mean_ns(), INT64_MAX)))),
+         judge.facts.run.begin_ns, judge.facts.run.end_ns});
+    return name;
+  }
+  return "";
+}
+
 Finding OfThread(const Judge& judge, ThreadKey key, double time) {
   const auto is_it = [&](const CpuWindow& w) {
     return judge.OneThread(w) && w.process == key.first &&
@@ -165,12 +194,16 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
     f.evidence.push_back({fmt::format("It used {} of all CPU time of the run.",
                                       FormatShare(std::min(1.0, *share))),
                           judge.facts.run.begin_ns, judge.facts.run.end_ns});
+  const std::string slice = AddSlice(judge, key, f);
   AddFree(judge, free, f);
   f.advice =
       "The other cores have nothing to do until this thread is done. Split its "
       "work over several threads or processes (in Python: processes, or "
       "libraries that release the interpreter lock), or make this one thread "
-      "faster: find its hottest functions and use vectorised libraries.";
+      "faster: " +
+      (slice.empty()
+           ? "find its hottest functions and use vectorised libraries."
+           : fmt::format("begin with `{}`.", slice));
   return f;
 }
 

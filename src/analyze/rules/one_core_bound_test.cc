@@ -39,6 +39,26 @@ TEST(OneCoreBoundTest, NamesTheThreadThatFillsACore) {
   EXPECT_GT(f.confidence, 0.9);
 }
 
+TEST(OneCoreBoundTest, NamesTheSliceMostOfItsTimeWentTo) {
+  Facts facts = Threads(0.99, 0.11).Make();
+  TrackSlices other;  // of the thread that is not the reason
+  other.process = 1;
+  other.thread = 2;
+  other.slices = {{"wait", 10, 9'000'000'000, 9'000'000'000, 0, 0, 1}};
+  TrackSlices busy;
+  busy.process = 1;
+  busy.thread = 1;
+  busy.slices = {{"augment", 1000, 6'000'000'000, 6'000'000'000, 0, 0, 0.75},
+                 {"read", 1000, 2'000'000'000, 2'000'000'000, 0, 0, 0.25}};
+  facts.said.tracks = {other, busy};
+  const Finding f = OneCoreBound(facts).findings.at(0);
+  ASSERT_EQ(f.evidence.size(), 4u);
+  EXPECT_EQ(f.evidence[2].text,
+            "60.0 % of its time was in the slice `augment` (1000 times, 6.00 "
+            "ms each on average).");
+  EXPECT_NE(f.advice.find("begin with `augment`"), std::string::npos);
+}
+
 TEST(OneCoreBoundTest, TheThresholdIsNinetyFivePercentOfACore) {
   EXPECT_TRUE(Fires(Threads(0.955, 0.1)));
   EXPECT_FALSE(Fires(Threads(0.945, 0.1)));
