@@ -2,7 +2,6 @@
 // process, drained as a collector would.
 
 #include <errno.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sonde/sonde.h>
 #include <sys/time.h>
@@ -11,43 +10,12 @@
 #include <thread>
 
 #include "sdk/names.h"
-#include "tools/ring_target.h"
+#include "tools/ring_records.h"
 
 namespace sonde {
 namespace {
 
-// One record with where it came from.
-struct Seen {
-  uint32_t thread;
-  RecordHead head;
-  std::vector<uint64_t> words;
-};
-
-struct RecorderTest : testing::Test {
-  RecorderTest() {
-    session.on_records = [this](const RingThread& thread,
-                                std::span<const uint64_t> words) {
-      while (!words.empty()) {
-        Seen one;
-        one.thread = thread.number;
-        std::memcpy(&one.head, words.data(), sizeof(one.head));
-        const size_t size = 2u + one.head.words;
-        one.words.assign(words.begin() + 2, words.begin() + long(size));
-        seen.push_back(std::move(one));
-        words = words.subspan(size);
-      }
-    };
-  }
-
-  uint64_t Count(uint8_t kind) const {
-    uint64_t count = 0;
-    for (const Seen& one : seen) count += one.head.kind == kind;
-    return count;
-  }
-
-  RingSession session;
-  std::vector<Seen> seen;
-};
+struct RecorderTest : RingTest {};
 
 void Pairs(long count) {
   for (long i = 0; i < count; ++i) {

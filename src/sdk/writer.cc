@@ -55,6 +55,18 @@ void PutHead(uint64_t* at, uint64_t now, uint32_t id, uint8_t kind,
   at[1] = RecordWord(id, kind, words, static_cast<uint16_t>(depth));
 }
 
+// Puts the count of losses where the collector finds it. A handler may count
+// one more between the two lines.
+void ShowLost(Writer* w) {
+  uint64_t lost;
+  do {
+    Fence();
+    lost = w->lost;
+    StoreShared(&w->foot->lost, lost);
+    Fence();
+  } while (lost != __atomic_load_n(&w->lost, __ATOMIC_RELAXED));
+}
+
 // Leases the next block of this writer's thread. False: none is free.
 bool NextBlock(Process* p, Writer* w, bool shared) {
   Block block;
@@ -84,36 +96,34 @@ bool NextBlock(Process* p, Writer* w, bool shared) {
   w->slot = block.slot;
   w->abi.cur = block.data;
   w->foot = foot;
-  Fence();
-  // A handler may have counted one into the old foot meanwhile.
-  StoreShared(&foot->lost, w->lost);
+  ShowLost(w);
   return true;
 }
 
-void TellLosses(Writer* w, uint64_t now) {
-  for (uint32_t why = 0; why < 2; ++why) {
-    Writer::Loss& loss = w->loss[why];
-    const uint64_t count = loss.count;
-    if (count == 0) continue;
-    auto* at = reinterpret_cast<uint64_t*>(w->abi.cur);
-    PutHead(at, now, why + 1, SONDE_KIND_LOST, kLossWords, w->abi.depth);
-    at[2] = count;
-    at[3] = loss.from;
-    at[4] = loss.to;
-    Publish(w, w->abi.cur + RecordBytes(kLossWords));
-    // A handler may have added to it since.
-    __atomic_fetch_sub(&loss.count, count, __ATOMIC_RELAXED);
-  }
+// Writes the LOST record of these losses. A handler may add to them meanwhile:
+// that is left for the next one.
+void TellLoss(Process* p, Writer* w, LostWhy why, uint64_t count) {
+  Writer::Loss& loss = w->loss[static_cast<uint32_t>(why) - 1];
+  auto* at = reinterpret_cast<uint64_t*>(w->abi.cur);
+  PutHead(at, Now(p), static_cast<uint32_t>(why), SONDE_KIND_LOST, kLossWords,
+          w->abi.depth);
+  at[2] = count;
+  at[3] = loss.from;
+  at[4] = loss.to;
+  __atomic_fetch_sub(&loss.count, count, __ATOMIC_RELAXED);
+  Publish(w, w->abi.cur + RecordBytes(kLossWords));
 }
 
 // Makes `bytes` available at `cur`, and tells what was lost before. False: no.
 bool MakeRoom(Process* p, Writer* w, size_t bytes, bool shared) {
   for (int block = 0; block < 2; ++block) {
-    size_t need = bytes;
-    for (const Writer::Loss& loss : w->loss)
-      if (loss.count != 0) need += RecordBytes(kLossWords);
+    const uint64_t full = w->loss[0].count;
+    const uint64_t nested = w->loss[1].count;
+    const size_t need =
+        bytes + ((full != 0) + (nested != 0)) * RecordBytes(kLossWords);
     if (w->foot && static_cast<size_t>(EndOf(w) - w->abi.cur) >= need) {
-      if (HasLoss(w)) TellLosses(w, Now(p));
+      if (full != 0) TellLoss(p, w, LostWhy::kFull, full);
+      if (nested != 0) TellLoss(p, w, LostWhy::kNested, nested);
       return true;
     }
     if (block == 1 || !NextBlock(p, w, shared)) break;
@@ -139,7 +149,8 @@ void CountLoss(Process* p, Writer* w, LostWhy why) {
     loss.from = now;
   loss.to = now;
   w->foot->lost_to = now;
-  StoreShared(&w->foot->lost, ++w->lost);
+  __atomic_fetch_add(&w->lost, 1, __ATOMIC_RELAXED);
+  ShowLost(w);
 }
 
 void StepDepth(Writer* w, int step) {
