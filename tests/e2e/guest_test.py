@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Targets that fork, die, lose their files and their rights: whatever they do,
+they end as without us, and recorded + lost = produced."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("SONDE_BUILD",
+                                    pathlib.Path(__file__).parents[2] / "build"))
+RUN = BUILD / "tests/ring_run"
+LIFE = BUILD / "tests/guest/life"
+SUM = re.compile(r"ring_run: status (\d+) rings (\d+) records (\d+) "
+                 r"lost (\d+) damaged (\d+) threads (\d+)")
+
+
+def run(*command, base=None, before=()):
+    """What the target said it made, and what ring_run saw."""
+    words = [*before, str(RUN)] + (["--base", base] if base else [])
+    done = subprocess.run([*words, *map(str, command)], capture_output=True,
+                          text=True, timeout=300)
+    match = SUM.search(done.stderr)
+    if not match:
+        raise AssertionError(f"{command}: {done.stderr}")
+    names = ("status", "rings", "records", "lost", "damaged", "threads")
+    seen = dict(zip(names, map(int, match.groups())))
+    made = re.search(r"produced (\d+)", done.stdout)
+    seen["produced"] = int(made[1]) if made else None
+    seen["stderr"] = done.stderr
+    return seen
+
+
+class Guest(unittest.TestCase):
+    def conserved(self, seen, rings=None):
+        self.assertEqual(seen["status"], 0, seen)
+        self.assertEqual(seen["damaged"], 0, seen)
+        self.assertEqual(seen["records"] + seen["lost"], seen["produced"], seen)
+        if rings is not None:
+            self.assertEqual(seen["rings"], rings, seen)
+
+    def test_plain(self):
+        self.conserved(run(LIFE, "plain", 100000), rings=1)
+
+    def test_fork_while_threads_record(self):
+        self.conserved(run(LIFE, "fork", 100), rings=101)
+
+    def test_vfork_spawn_and_clone(self):
+        self.conserved(run(LIFE, "vfork", 30), rings=31)
+
+    def test_exec_chain(self):
+        self.conserved(run(LIFE, "exec", 50), rings=51)
+
+    def test_exit_under_running_threads(self):
+        for _ in range(20):
+            seen = run(LIFE, "exit", 8)
+            self.assertEqual((seen["status"], seen["damaged"]), (0, 0), seen)
+
+    def test_records_at_exit(self):
+        self.conserved(run(LIFE, "atexit", 10))
+
+    def test_records_in_destructors_of_threads(self):
+        seen = run(LIFE, "destructors", 50)
+        self.conserved(seen)
+        self.assertEqual(seen["produced"], 50 * 7)
+
+    def test_thirty_thousand_threads(self):
+        seen = run(LIFE, "threads", 30000)
+        self.conserved(seen)
+        made = int(re.search(r"threads (\d+)", seen["stderr"])[1])
+        self.assertEqual(seen["threads"], made)
+        self.assertEqual(seen["produced"], 2 * made)
+
+    def test_a_filter_that_kills(self):
+        # What fits without growing the file.
+        self.conserved(run(LIFE, "seccomp", 4000), rings=1)
+
+    def test_chroot(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may chroot")
+        self.conserved(run(LIFE, "chroot", 200000), rings=1)
+
+    def test_dlclose(self):
+        self.conserved(run(LIFE, "dlclose", 100))
+
+    def test_storm_of_signals(self):
+        self.conserved(run(LIFE, "signals", 1000000), rings=1)
+
+    def test_no_room_for_files(self):
+        # Less than we need: nothing is recorded, and that is all.
+        seen = run("prlimit", "--fsize=100000", LIFE, "plain", 1000)
+        self.assertEqual((seen["status"], seen["rings"]), (0, 0), seen)
+        self.assertEqual(seen["produced"], 1000)
+
+    def test_file_limit_in_the_middle(self):
+        # The file may not grow: the rest is lost and counted, no SIGXFSZ.
+        seen = run("prlimit", "--fsize=4400000", LIFE, "plain", 200000)
+        self.conserved(seen, rings=1)
+
+    def test_few_files_and_little_memory(self):
+        self.conserved(run("prlimit", "--nofile=8", "--memlock=0",
+                           "--as=256000000", LIFE, "plain", 200000), rings=1)
+
+    def test_a_full_disk(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may mount")
+        where = subprocess.run(["mktemp", "-d"], capture_output=True, text=True,
+                               check=True).stdout.strip()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none",
+                        where], check=True)
+        try:
+            self.conserved(run(LIFE, "plain", 500000, base=where), rings=1)
+        finally:
+            subprocess.run(["umount", where], check=True)
+            os.rmdir(where)
+
+    def test_without_a_session(self):
+        done = subprocess.run(["strace", "-f", "-e", "trace=openat,mmap", LIFE,
+                               "plain", "10"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn(".ring", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
