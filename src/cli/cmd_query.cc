@@ -23,9 +23,16 @@ std::string Hex(std::string_view bytes) {
   return out;
 }
 
+// Prints rows as they come. Finish() closes what was begun, with the reason
+// why it is not whole or null; it prints nothing if the query never began.
+class Printer : public RowSink {
+ public:
+  virtual void Finish(const char* cut) = 0;
+};
+
 // Rows as text in columns. The widths are those of the first rows, so that a
 // long result can be printed while it is found.
-class TablePrinter : public RowSink {
+class TablePrinter : public Printer {
  public:
   static constexpr size_t kRowsForWidths = 1000;
   static constexpr size_t kMaxWidth = 60;
@@ -56,8 +63,8 @@ class TablePrinter : public RowSink {
     if (first_.size() == kRowsForWidths) Begin();
   }
 
-  void Finish() {
-    if (!begun_) Begin();
+  void Finish(const char*) override {
+    if (!begun_ && !head_.empty()) Begin();
   }
 
  private:
@@ -109,8 +116,8 @@ class TablePrinter : public RowSink {
   bool begun_ = false;
 };
 
-// {"columns":[...],"rows":[[...],...],"cut":false}, a row a line.
-class JsonPrinter : public RowSink {
+// {"columns":[...],"rows":[[...],...],"cut":null}, a row a line.
+class JsonPrinter : public Printer {
  public:
   void Columns(const std::vector<std::string>& names) override {
     std::string line = "{\"columns\":[";
@@ -119,6 +126,7 @@ class JsonPrinter : public RowSink {
       line += Text(name);
     }
     std::fputs((line + "],\"rows\":[").c_str(), stdout);
+    begun_ = true;
   }
   void Row(std::span<const SqlValue> cells) override {
     std::string line = first_ ? "\n[" : ",\n[";
@@ -129,8 +137,9 @@ class JsonPrinter : public RowSink {
     }
     std::fputs((line + "]").c_str(), stdout);
   }
-  void Finish(bool cut) {
-    std::printf("\n],\"cut\":%s}\n", cut ? "true" : "false");
+  void Finish(const char* cut) override {
+    if (!begun_) return;
+    fmt::print("\n],\"cut\":{}}}\n", cut ? Text(cut) : "null");
   }
 
  private:
@@ -155,10 +164,11 @@ class JsonPrinter : public RowSink {
     }
     return "null";
   }
+  bool begun_ = false;
   bool first_ = true;
 };
 
-class CsvPrinter : public RowSink {
+class CsvPrinter : public Printer {
  public:
   void Columns(const std::vector<std::string>& names) override {
     std::string line;
@@ -184,6 +194,7 @@ class CsvPrinter : public RowSink {
     line += '\n';
     std::fwrite(line.data(), 1, line.size(), stdout);
   }
+  void Finish(const char*) override {}
 
  private:
   static std::string Quoted(std::string_view text) {
@@ -197,6 +208,12 @@ class CsvPrinter : public RowSink {
     return out + '"';
   }
 };
+
+std::unique_ptr<Printer> MakePrinter(bool json, bool csv) {
+  if (json) return std::make_unique<JsonPrinter>();
+  if (csv) return std::make_unique<CsvPrinter>();
+  return std::make_unique<TablePrinter>();
+}
 
 int PrintTables() {
   for (const TableInfo& table : Database::Tables()) {
@@ -251,24 +268,25 @@ Result<int> RunQuery(const Args& args) {
   TRY(const auto store, Store::Open(words[0]));
   TRY(const auto database, Database::Open(store));
 
-  const QueryLimits limits{*timeout_ns, limit};
-  QuerySummary summary;
-  if (json) {
-    JsonPrinter printer;
-    TRY(summary, database->Query(words[1], limits, printer));
-    printer.Finish(summary.cut);
-  } else if (csv) {
-    CsvPrinter printer;
-    TRY(summary, database->Query(words[1], limits, printer));
-  } else {
-    TablePrinter printer;
-    TRY(summary, database->Query(words[1], limits, printer));
-    printer.Finish();
-  }
-  if (summary.cut)
-    std::fprintf(stderr, "sonde: %llu rows shown, there are more (--limit)\n",
-                 static_cast<unsigned long long>(summary.rows));
-  return 0;
+  using Cut = QuerySummary::Cut;
+  const std::unique_ptr<Printer> printer = MakePrinter(json, csv);
+  const auto asked = database->Query(words[1], {*timeout_ns, limit}, *printer);
+  const Cut cut = asked.ok() ? asked.value().cut : Cut::kNo;
+  printer->Finish(!asked.ok()         ? "error"
+                  : cut == Cut::kRows ? "limit"
+                  : cut == Cut::kTime ? "timeout"
+                                      : nullptr);
+  std::fflush(stdout);  // the rows first, then what is to be said about them
+  TRY(const QuerySummary summary, asked);
+  if (cut == Cut::kRows)
+    fmt::print(stderr, "sonde: {} rows shown, there are more (--limit)\n",
+               summary.rows);
+  if (cut == Cut::kTime)
+    fmt::print(stderr,
+               "sonde: {} rows shown, then the time limit of {} was reached "
+               "(--timeout)\n",
+               summary.rows, FormatDuration(*timeout_ns));
+  return cut == Cut::kTime ? 1 : 0;
 }
 
 }  // namespace sonde

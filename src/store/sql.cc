@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/text.h"
 #include "store/sql_table.h"
 
 namespace sonde {
@@ -197,14 +196,13 @@ Result<QuerySummary> Database::Query(const std::string& sql,
     const int rc = sqlite3_step(raw);
     if (rc == SQLITE_DONE) return summary;
     if (rc == SQLITE_INTERRUPT ||
-        (rc != SQLITE_ROW && state_->deadline.passed()))
-      return Error{Error::Kind::kIo,
-                   "query: stopped after " + FormatDuration(limits.timeout_ns) +
-                       ", its time limit",
-                   "`--timeout SECONDS` gives it more"};
+        (rc != SQLITE_ROW && state_->deadline.passed())) {
+      summary.cut = QuerySummary::Cut::kTime;
+      return summary;
+    }
     if (rc != SQLITE_ROW) return QueryError(db);
     if (summary.rows == limits.max_rows) {
-      summary.cut = true;
+      summary.cut = QuerySummary::Cut::kRows;
       return summary;
     }
     cells.clear();

@@ -37,7 +37,7 @@ class RowSink {
   virtual void Row(std::span<const SqlValue> cells) = 0;
 };
 
-// How much a query may cost. Out of time it is an error, out of rows it is cut.
+// How much a query may cost.
 struct QueryLimits {
   int64_t timeout_ns = 30'000'000'000;
   uint64_t max_rows = 1'000'000;
@@ -45,8 +45,10 @@ struct QueryLimits {
 
 // How much of a query's answer was given.
 struct QuerySummary {
+  enum class Cut { kNo, kRows, kTime };  // by which limit
+
   uint64_t rows = 0;  // given to the sink
-  bool cut = false;   // there were more than max_rows
+  Cut cut = Cut::kNo;
 };
 
 // What `sonde query --tables` shows.
@@ -65,8 +67,8 @@ struct TableInfo {
 // they are.
 //
 //  - Only SELECT. Nothing can be written, attached, loaded or configured.
-//  - A query ends at its time limit, with an error, and at its row limit, with
-//    QuerySummary::cut.
+//  - A query ends at its limits, with QuerySummary::cut. The rows found by then
+//    have been given.
 //  - A damaged chunk gives no rows; Store::losses() has it afterwards.
 //
 // One thread at a time.
