@@ -1,16 +1,16 @@
 // Reads line by line into a TraceWriter. Only events and ticks wait until the
-// end, because they may stand in any order.
+// end (text_waiting.h).
 
 #include "trace/text_reader.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
-#include <unordered_map>
 
 #include "base/fd.h"
+#include "trace/text_fields.h"
+#include "trace/text_waiting.h"
 #include "trace/text_words.h"
 #include "trace/writer.h"
 
@@ -45,8 +45,7 @@ class Reader {
       }
     }
     if (!started) return TextLine("", name_, 1).Expected("'sonde-text 0'");
-    TRY_OK(AddEvents());
-    AddTicks();
+    TRY_OK(waiting_.WriteTo(Trace(), name_));
     if (unfinished_) {
       Trace().Seal();
     } else if (const Status status = Trace().Close(); !status.ok()) {
@@ -56,19 +55,6 @@ class Reader {
   }
 
  private:
-  struct PendingEvent {
-    Event event;
-    bool has_depth = false;
-    size_t line = 0;
-  };
-  // A value for a series, its end, or (series 0) only a tick.
-  struct PendingValue {
-    uint32_t group;
-    int64_t time_ns;
-    uint32_t series;
-    bool gone;
-    uint64_t value;
-  };
   struct Keyword {
     std::string_view word;
     Status (Reader::*read)(TextLine&);
@@ -122,44 +108,6 @@ class Reader {
     return line.Expected("one of" + known);
   }
 
-  // Fields that store what they read.
-  static TextLine::Field TimeField(std::string_view key, TextLine& line,
-                                   int64_t& to) {
-    return {key, [&line, &to]() -> Status {
-              TRY(to, line.Time());
-              return Ok();
-            }};
-  }
-  static TextLine::Field IntField(std::string_view key, TextLine& line,
-                                  int64_t& to) {
-    return {key, [&line, &to]() -> Status {
-              TRY(to, line.Int(INT64_MIN, INT64_MAX));
-              return Ok();
-            }};
-  }
-  static TextLine::Field Int32Field(std::string_view key, TextLine& line,
-                                    int32_t& to) {
-    return {key, [&line, &to]() -> Status {
-              TRY(const int64_t value, line.Int(INT32_MIN, INT32_MAX));
-              to = static_cast<int32_t>(value);
-              return Ok();
-            }};
-  }
-  static TextLine::Field U32Field(std::string_view key, TextLine& line,
-                                  uint32_t& to, uint32_t max = UINT32_MAX) {
-    return {key, [&line, &to, max]() -> Status {
-              TRY(const uint64_t value, line.Unsigned(max));
-              to = static_cast<uint32_t>(value);
-              return Ok();
-            }};
-  }
-  static TextLine::Field U64Field(std::string_view key, TextLine& line,
-                                  uint64_t& to) {
-    return {key, [&line, &to]() -> Status {
-              TRY(to, line.Unsigned());
-              return Ok();
-            }};
-  }
   TextLine::Field StringField(std::string_view key, TextLine& line,
                               uint32_t& to) {
     return {key, [this, &line, &to]() -> Status {
@@ -167,55 +115,6 @@ class Reader {
               to = Trace().Intern(text);
               return Ok();
             }};
-  }
-  static TextLine::Field TextField(std::string_view key, TextLine& line,
-                                   std::string& to) {
-    return {key, [&line, &to]() -> Status {
-              TRY(to, line.String());
-              return Ok();
-            }};
-  }
-  // An id of the text, turned into ours.
-  static TextLine::Field IdField(
-      std::string_view key, TextLine& line,
-      const std::unordered_map<uint64_t, uint32_t>& ids, uint32_t& to) {
-    return {key, [key, &line, &ids, &to]() -> Status {
-              TRY(to, Known(line, ids, key));
-              return Ok();
-            }};
-  }
-  static Result<uint32_t> Known(
-      TextLine& line, const std::unordered_map<uint64_t, uint32_t>& ids,
-      std::string_view what) {
-    const TextLine start = line;
-    TRY(const uint64_t id, line.Unsigned());
-    const auto at = ids.find(id);
-    if (at == ids.end())
-      return start.Expected(fmt::format("a {} that was named above", what));
-    return at->second;
-  }
-  static Result<uint64_t> NewId(
-      TextLine& line, const std::unordered_map<uint64_t, uint32_t>& ids) {
-    const TextLine start = line;
-    TRY(const uint64_t id, line.Unsigned());
-    if (ids.contains(id)) return start.Expected("an id that is not in use");
-    return id;
-  }
-
-  // The value of a field that is one of some words; its place in the list.
-  static Result<size_t> Choice(TextLine& line,
-                               std::initializer_list<std::string_view> words) {
-    size_t at = 0;
-    for (std::string_view word : words) {
-      if (line.PeekWord() == word) {
-        line.SkipWord();
-        return at;
-      }
-      ++at;
-    }
-    std::string known;
-    for (std::string_view word : words) (known += ' ') += word;
-    return line.Expected("one of" + known);
   }
 
   Status ReadSession(TextLine& line) {
@@ -335,7 +234,7 @@ class Reader {
                         U32Field("thread", line, row.thread),
                         StringField("name", line, row.name)}));
     track_ids_[id] = Trace().AddTrack(row);
-    events_.emplace_back();
+    waiting_.events.emplace_back();
     return Ok();
   }
 
@@ -425,7 +324,7 @@ class Reader {
   }
 
   Status ReadSlice(TextLine& line) {
-    PendingEvent pending;
+    WaitingEvent pending;
     TRY(const uint32_t track, Known(line, track_ids_, "track"));
     TRY(pending.event.begin_ns, line.Time());
     const TextLine at_end = line;
@@ -437,14 +336,14 @@ class Reader {
   }
 
   Status ReadInstant(TextLine& line) {
-    PendingEvent pending;
+    WaitingEvent pending;
     pending.event.kind = Event::Kind::kInstant;
     TRY(const uint32_t track, Known(line, track_ids_, "track"));
     TRY(pending.event.begin_ns, line.Time());
     return RestOfEvent(line, track, pending);
   }
 
-  Status RestOfEvent(TextLine& line, uint32_t track, PendingEvent& pending) {
+  Status RestOfEvent(TextLine& line, uint32_t track, WaitingEvent& pending) {
     Event& event = pending.event;
     TRY(const std::string name, line.String());
     event.name = Trace().Intern(name);
@@ -456,7 +355,7 @@ class Reader {
                                      return Ok();
                                    }};
     const TextLine::Field args = {"args", [&]() -> Status {
-                                    TRY(event.args, Args(line));
+                                    TRY(event.args, ReadArgs(line, Trace()));
                                     return Ok();
                                   }};
     const TextLine::Field unfinished = {"unfinished",
@@ -471,37 +370,8 @@ class Reader {
                      U64Field("flow_in", line, event.flow_in),
                      U64Field("flow_out", line, event.flow_out), unfinished}));
     pending.line = line.number();
-    events_[track - 1].push_back(pending);
+    waiting_.events[track - 1].push_back(pending);
     return Ok();
-  }
-
-  // {key=1,key=1.5,key="text"}
-  Result<uint32_t> Args(TextLine& line) {
-    if (!line.Take('{')) return line.Expected("{");
-    std::vector<Arg> args;
-    while (!line.Take('}')) {
-      if (!args.empty() && !line.Take(',')) return line.Expected(", or }");
-      Arg arg;
-      TRY(const std::string key, line.String());
-      arg.key = Trace().Intern(key);
-      if (!line.Take('=')) return line.Expected("=");
-      const std::string_view word = line.PeekWord();
-      if (const auto whole = ParseTextInt(word)) {
-        arg.int_value = *whole;
-      } else if (const auto value = ParseTextDouble(word)) {
-        arg.type = Arg::Type::kDouble;
-        arg.double_value = *value;
-      } else {
-        arg.type = Arg::Type::kString;
-        TRY(const std::string text, line.String());
-        arg.string_value = Trace().Intern(text);
-        args.push_back(arg);
-        continue;
-      }
-      line.SkipWord();
-      args.push_back(arg);
-    }
-    return Trace().AddArgs(args);
   }
 
   // The bits of a value of `series`.
@@ -517,8 +387,8 @@ class Reader {
     if (!groups_.contains(static_cast<uint32_t>(group)))
       return start.Expected("a group that has a series above");
     TRY(const int64_t time_ns, line.Time());
-    PendingValue pending{static_cast<uint32_t>(group), time_ns, 0, false, 0};
-    values_.push_back(pending);
+    WaitingValue pending{static_cast<uint32_t>(group), time_ns, 0, false, 0};
+    waiting_.values.push_back(pending);
     while (!line.AtEnd()) {
       const TextLine at_series = line;
       TRY(pending.series, Known(line, series_ids_, "series"));
@@ -539,7 +409,7 @@ class Reader {
           return line.Expected("a value or gone");
       }
       line.SkipWord();
-      values_.push_back(pending);
+      waiting_.values.push_back(pending);
     }
     return Ok();
   }
@@ -575,94 +445,11 @@ class Reader {
           first + slope * (static_cast<double>(time - from) / 1e9);
       const auto bits = Bits(series, at);
       if (!bits) return line.Expected("values that fit in 64 bits");
-      values_.push_back({series.group, time, id, false, *bits});
+      waiting_.values.push_back({series.group, time, id, false, *bits});
       ++ramped_;
       if (time > kMaxTimeNs - step) break;
     }
     return Ok();
-  }
-
-  // Depths of events that were given none, from how they nest.
-  Status FindDepths(std::vector<PendingEvent>& events) {
-    std::vector<PendingEvent*> order;
-    for (PendingEvent& e : events) order.push_back(&e);
-    const auto end = [](const PendingEvent* e) {
-      return e->event.begin_ns + e->event.dur_ns;
-    };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](const PendingEvent* a, const PendingEvent* b) {
-                       if (a->event.begin_ns != b->event.begin_ns)
-                         return a->event.begin_ns < b->event.begin_ns;
-                       return a->event.dur_ns > b->event.dur_ns;
-                     });
-    std::vector<const PendingEvent*> open;
-    for (PendingEvent* e : order) {
-      while (!open.empty() && end(open.back()) <= e->event.begin_ns)
-        open.pop_back();
-      if (!e->has_depth) {
-        if (!open.empty() && end(open.back()) < end(e))
-          return TextLine("", name_, e->line)
-              .Expected("slices that nest, or depth= on them");
-        const uint32_t depth =
-            open.empty() ? 0 : uint32_t{open.back()->event.depth} + 1;
-        if (depth > UINT16_MAX)
-          return TextLine("", name_, e->line).Expected("less nesting");
-        e->event.depth = static_cast<uint16_t>(depth);
-      }
-      if (e->event.kind == Event::Kind::kSlice) open.push_back(e);
-    }
-    return Ok();
-  }
-
-  Status AddEvents() {
-    for (size_t track = 0; track < events_.size(); ++track) {
-      std::vector<PendingEvent>& events = events_[track];
-      if (!std::all_of(events.begin(), events.end(),
-                       [](const PendingEvent& e) { return e.has_depth; }))
-        TRY_OK(FindDepths(events));
-      std::stable_sort(
-          events.begin(), events.end(),
-          [](const PendingEvent& a, const PendingEvent& b) {
-            const int64_t a_end = a.event.begin_ns + a.event.dur_ns;
-            const int64_t b_end = b.event.begin_ns + b.event.dur_ns;
-            if (a_end != b_end) return a_end < b_end;
-            return a.event.depth > b.event.depth;
-          });
-      for (const PendingEvent& e : events)
-        Trace().AddEvent(static_cast<uint32_t>(track + 1), e.event);
-    }
-    return Ok();
-  }
-
-  void AddTicks() {
-    std::stable_sort(values_.begin(), values_.end(),
-                     [](const PendingValue& a, const PendingValue& b) {
-                       if (a.group != b.group) return a.group < b.group;
-                       if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
-                       return a.series < b.series;
-                     });
-    for (size_t i = 0; i < values_.size();) {
-      const PendingValue tick = values_[i];
-      Trace().BeginTick(tick.group, tick.time_ns);
-      while (i < values_.size() && values_[i].group == tick.group &&
-             values_[i].time_ns == tick.time_ns) {
-        // The last word on a series counts; an end keeps the value before it.
-        const uint32_t series = values_[i].series;
-        const PendingValue* value = nullptr;
-        bool gone = false;
-        for (;
-             i < values_.size() && values_[i].group == tick.group &&
-             values_[i].time_ns == tick.time_ns && values_[i].series == series;
-             ++i) {
-          gone = values_[i].gone;
-          if (!gone) value = &values_[i];
-        }
-        if (series == 0) continue;
-        if (value) Trace().Set(series, static_cast<int64_t>(value->value));
-        if (gone) Trace().Gone(series);
-      }
-      Trace().EndTick();
-    }
   }
 
   const std::string& name_;
@@ -670,12 +457,10 @@ class Reader {
   std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
   std::unique_ptr<TraceWriter> writer_;
   bool unfinished_ = false;
-  std::unordered_map<uint64_t, uint32_t> track_ids_, series_ids_, frame_ids_,
-      stack_ids_;
-  std::vector<std::vector<PendingEvent>> events_;  // by track
+  TextIds track_ids_, series_ids_, frame_ids_, stack_ids_;
   std::vector<Series> series_;
   std::set<uint32_t> groups_;  // that have a series
-  std::vector<PendingValue> values_;
+  WaitingRows waiting_;
   size_t ramped_ = 0;
 };
 
