@@ -22,7 +22,7 @@ usage: ./sonde.sh COMMAND
   check                       format, layers, sizes, docs
   bench [NAME...] [--json] [--quick]
                               measure what sonde costs
-  packages core|test|full     print the packages each of these needs
+  packages PURPOSE...         print what core, test, full, viewers need
   help                        this text
 
 Missing Debian or Ubuntu packages are installed first, by apt-get.
@@ -81,6 +81,17 @@ need() {
   "${apt[@]}" -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
 }
 
+# Fetches the wheels that tests look into. A test whose wheel is not to be had
+# says so itself.
+wheels() {
+  local name dir=$root/build/wheels
+  for name in $(packages wheels); do
+    compgen -G "$dir/${name%%=*}-*.whl" >/dev/null ||
+      "$python" -m pip -q download --no-deps --only-binary :all: -d "$dir" "$name" ||
+      echo "sonde.sh: no wheel of $name" >&2
+  done
+}
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1 dir=$root/build options=() log
@@ -121,7 +132,7 @@ cmd_demo() {
 
 cmd_test() {
   case " $* " in
-    *' --full '*) need core test full ;;
+    *' --full '*) need core test full viewers && wheels ;;
     *) need core test ;;
   esac
   exec "$python" "$root/tests/run.py" "$@"
@@ -176,7 +187,7 @@ command=${1:-help}
 case $command in
   demo | test | build | install | check | bench) "cmd_$command" "$@" ;;
   packages)
-    [ $# -gt 0 ] || die "packages: of what? core, test or full"
+    [ $# -gt 0 ] || die "packages: of what? core, test, full, viewers, wheels"
     packages "$@"
     ;;
   help | --help | -h) usage ;;
