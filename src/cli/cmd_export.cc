@@ -14,7 +14,6 @@
 #include "cli/newest.h"
 #include "export/exporter.h"
 #include "export/json_text.h"
-#include "export/tables.h"
 #include "store/store.h"
 
 namespace sonde {

@@ -11,6 +11,8 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/newest.h"
+#include "export/csv.h"
+#include "export/output.h"
 #include "store/sql.h"
 
 namespace sonde {
@@ -27,7 +29,7 @@ std::string Hex(std::string_view bytes) {
 // why it is not whole or null; it prints nothing if the query never began.
 class Printer : public RowSink {
  public:
-  virtual void Finish(const char* cut) = 0;
+  virtual Status Finish(const char* cut) = 0;
 };
 
 // Rows as text in columns. The widths are those of the first rows, so that a
@@ -45,7 +47,7 @@ class TablePrinter : public Printer {
     numeric_.assign(names.size(), true);
   }
 
-  void Row(std::span<const SqlValue> cells) override {
+  bool Row(std::span<const SqlValue> cells) override {
     std::vector<std::string> row;
     for (size_t i = 0; i < cells.size(); ++i) {
       row.push_back(Show(cells[i]));
@@ -57,14 +59,16 @@ class TablePrinter : public Printer {
     }
     if (begun_) {
       Print(row);
-      return;
+      return true;
     }
     first_.push_back(std::move(row));
     if (first_.size() == kRowsForWidths) Begin();
+    return true;
   }
 
-  void Finish(const char*) override {
+  Status Finish(const char*) override {
     if (!begun_ && !head_.empty()) Begin();
+    return Ok();
   }
 
  private:
@@ -128,7 +132,7 @@ class JsonPrinter : public Printer {
     std::fputs((line + "],\"rows\":[").c_str(), stdout);
     begun_ = true;
   }
-  void Row(std::span<const SqlValue> cells) override {
+  bool Row(std::span<const SqlValue> cells) override {
     std::string line = first_ ? "\n[" : ",\n[";
     first_ = false;
     for (size_t i = 0; i < cells.size(); ++i) {
@@ -136,10 +140,11 @@ class JsonPrinter : public Printer {
       line += Show(cells[i]);
     }
     std::fputs((line + "]").c_str(), stdout);
+    return true;
   }
-  void Finish(const char* cut) override {
-    if (!begun_) return;
-    fmt::print("\n],\"cut\":{}}}\n", cut ? Text(cut) : "null");
+  Status Finish(const char* cut) override {
+    if (begun_) fmt::print("\n],\"cut\":{}}}\n", cut ? Text(cut) : "null");
+    return Ok();
   }
 
  private:
@@ -168,65 +173,44 @@ class JsonPrinter : public Printer {
   bool first_ = true;
 };
 
+// As `sonde export --to csv` writes it.
 class CsvPrinter : public Printer {
  public:
+  explicit CsvPrinter(std::unique_ptr<Output> out)
+      : out_(std::move(out)), rows_(*out_) {}
+
   void Columns(const std::vector<std::string>& names) override {
-    std::string line;
-    for (const std::string& name : names) {
-      if (&name != &names.front()) line += ',';
-      line += Quoted(name);
-    }
-    std::puts(line.c_str());
+    rows_.Columns(names);
   }
-  void Row(std::span<const SqlValue> cells) override {
-    std::string line;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      if (i > 0) line += ',';
-      if (cells[i].type == SqlValue::Type::kInt)
-        line += std::to_string(cells[i].number);
-      else if (cells[i].type == SqlValue::Type::kReal)
-        line += fmt::format("{}", cells[i].real);
-      else if (cells[i].type == SqlValue::Type::kText)
-        line += Quoted(cells[i].text);
-      else if (cells[i].type == SqlValue::Type::kBlob)
-        line += Hex(cells[i].text);
-    }
-    line += '\n';
-    std::fwrite(line.data(), 1, line.size(), stdout);
+  bool Row(std::span<const SqlValue> cells) override {
+    return rows_.Row(cells);
   }
-  void Finish(const char*) override {}
+  Status Finish(const char*) override { return out_->Commit(); }
 
  private:
-  static std::string Quoted(std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos)
-      return std::string(text);
-    std::string out = "\"";
-    for (const char c : text) {
-      if (c == '"') out += '"';
-      out += c;
-    }
-    return out + '"';
-  }
+  const std::unique_ptr<Output> out_;
+  CsvRows rows_;
 };
 
-std::unique_ptr<Printer> MakePrinter(bool json, bool csv) {
-  if (json) return std::make_unique<JsonPrinter>();
-  if (csv) return std::make_unique<CsvPrinter>();
-  return std::make_unique<TablePrinter>();
+Result<std::unique_ptr<Printer>> MakePrinter(bool json, bool csv) {
+  if (csv) {
+    TRY(auto out, Output::Create("-", {}));
+    return std::unique_ptr<Printer>(new CsvPrinter(std::move(out)));
+  }
+  if (json) return std::unique_ptr<Printer>(new JsonPrinter());
+  return std::unique_ptr<Printer>(new TablePrinter());
 }
 
 int PrintTables() {
-  for (const TableInfo& table : Database::Tables()) {
+  for (const TableInfo& table : Tables()) {
     std::string parameters, columns;
-    bool function = false;
     for (const TableInfo::Column& column : table.columns) {
-      function |= column.parameter;
       std::string& list = column.parameter ? parameters : columns;
       if (!list.empty()) list += ", ";
       list += column.name;
     }
     std::printf("%s%s: %s\n    %s\n", table.name.c_str(),
-                function ? ("(" + parameters + ")").c_str() : "",
+                table.function ? ("(" + parameters + ")").c_str() : "",
                 table.what.c_str(), columns.c_str());
   }
   return 0;
@@ -269,15 +253,16 @@ Result<int> RunQuery(const Args& args) {
   TRY(const auto database, Database::Open(store));
 
   using Cut = QuerySummary::Cut;
-  const std::unique_ptr<Printer> printer = MakePrinter(json, csv);
+  TRY(const auto printer, MakePrinter(json, csv));
   const auto asked = database->Query(words[1], {*timeout_ns, limit}, *printer);
   const Cut cut = asked.ok() ? asked.value().cut : Cut::kNo;
-  printer->Finish(!asked.ok()         ? "error"
-                  : cut == Cut::kRows ? "limit"
-                  : cut == Cut::kTime ? "timeout"
-                                      : nullptr);
+  const Status printed = printer->Finish(!asked.ok()         ? "error"
+                                         : cut == Cut::kRows ? "limit"
+                                         : cut == Cut::kTime ? "timeout"
+                                                             : nullptr);
   std::fflush(stdout);  // the rows first, then what is to be said about them
   TRY(const QuerySummary summary, asked);
+  TRY_OK(printed);
   if (cut == Cut::kRows)
     fmt::print(stderr, "sonde: {} rows shown, there are more (--limit)\n",
                summary.rows);

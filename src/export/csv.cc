@@ -1,9 +1,4 @@
-// CSV after RFC 4180: CRLF is not used, quotes are doubled. NULL is an empty
-// cell, the empty string is "".
-//
-// A spreadsheet runs a cell that begins with = + - @, a tab or a carriage
-// return as a formula; such text gets an apostrophe in front. What a terminal
-// would obey, and bytes that are not UTF-8, become \xNN. docs/formats/csv.md.
+#include "export/csv.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -16,8 +11,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "export/exporter.h"
-#include "export/output.h"
-#include "export/tables.h"
 
 namespace sonde {
 namespace {
@@ -34,89 +27,78 @@ void AppendSafe(std::string_view text, std::string& out) {
   }
 }
 
-class CsvSink : public TableSink {
- public:
-  explicit CsvSink(Output& out) : out_(out) {}
+}  // namespace
 
-  void Header(const ExportTable& table) {
-    for (const TableColumn& column : table.columns) {
-      Separate();
-      out_.Text(column.name);
-    }
-    EndRow();
-    rows_ = 0;
+void CsvRows::Columns(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (&name != &names.front()) out_.Text(",");
+    Text(name);
   }
+  out_.Text("\n");
+}
 
-  void Null() override { Separate(); }
-  void Int(int64_t value) override {
-    Separate();
-    char* at = out_.Room(24);
-    out_.Advance(std::to_chars(at, at + 24, value).ptr);
-  }
-  void Real(double value) override {
-    Separate();
-    if (!std::isfinite(value)) return;
+bool CsvRows::Row(std::span<const SqlValue> cells) {
+  for (const SqlValue& cell : cells) {
+    if (&cell != &cells.front()) out_.Text(",");
     char* at = out_.Room(40);
-    out_.Advance(std::to_chars(at, at + 40, value).ptr);
-  }
-  void Text(std::string_view text) override {
-    Separate();
-    safe_.clear();
-    if (std::all_of(text.begin(), text.end(),
-                    [](char c) { return c >= 0x20 && c < 0x7f; }))
-      safe_ = text;
-    else
-      AppendSafe(text, safe_);
-    const bool formula =
-        !safe_.empty() &&
-        std::string_view("=+-@\t\r").find(safe_[0]) != std::string_view::npos;
-    if (!safe_.empty() && !formula &&
-        safe_.find_first_of(",\"\r\n") == std::string::npos) {
-      out_.Text(safe_);
-      return;
-    }
-    out_.Text(formula ? "\"'" : "\"");
-    for (size_t from = 0;;) {
-      const size_t quote = safe_.find('"', from);
-      out_.Text(std::string_view(safe_).substr(
-          from, quote == std::string::npos ? quote : quote - from + 1));
-      out_.Text("\"");
-      if (quote == std::string::npos) break;
-      from = quote + 1;
+    switch (cell.type) {
+      case SqlValue::Type::kNull:
+        break;
+      case SqlValue::Type::kInt:
+        out_.Advance(std::to_chars(at, at + 40, cell.number).ptr);
+        break;
+      case SqlValue::Type::kReal:
+        if (std::isfinite(cell.real))
+          out_.Advance(std::to_chars(at, at + 40, cell.real).ptr);
+        break;
+      case SqlValue::Type::kText:
+        Text(cell.text);
+        break;
+      case SqlValue::Type::kBlob:
+        for (const char c : cell.text)
+          out_.Text(fmt::format("{:02x}", static_cast<unsigned char>(c)));
+        break;
     }
   }
-  bool EndRow() override {
-    out_.Text("\n");
-    first_ = true;
-    ++rows_;
-    return !out_.failed();
+  out_.Text("\n");
+  return !out_.failed();
+}
+
+void CsvRows::Text(std::string_view text) {
+  safe_.clear();
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return c >= 0x20 && c < 0x7f; }))
+    safe_ = text;
+  else
+    AppendSafe(text, safe_);
+  const bool formula =
+      !safe_.empty() &&
+      std::string_view("=+-@\t\r").find(safe_[0]) != std::string_view::npos;
+  if (!safe_.empty() && !formula &&
+      safe_.find_first_of(",\"\r\n") == std::string::npos) {
+    out_.Text(safe_);
+    return;
   }
-
-  uint64_t rows() const { return rows_; }
-
- private:
-  void Separate() {
-    if (!first_) out_.Text(",");
-    first_ = false;
+  out_.Text(formula ? "\"'" : "\"");
+  for (size_t from = 0;;) {
+    const size_t quote = safe_.find('"', from);
+    out_.Text(std::string_view(safe_).substr(
+        from, quote == std::string::npos ? quote : quote - from + 1));
+    out_.Text("\"");
+    if (quote == std::string::npos) break;
+    from = quote + 1;
   }
+}
 
-  Output& out_;
-  std::string safe_;
-  bool first_ = true;
-  uint64_t rows_ = 0;
-};
+namespace {
 
-Status WriteTable(const Store& store, const ExportTable& table,
+Status WriteTable(const Store& store, const std::string& table,
                   const std::string& path, const ExportOptions& options,
                   ExportSummary& summary) {
   TRY(auto out, Output::Create(path, options));
-  CsvSink sink(*out);
-  sink.Header(table);
-  table.rows(store, sink);
-  const std::string_view name = table.name;
-  if (name == "slice") summary.slices = sink.rows();
-  if (name == "instant") summary.instants = sink.rows();
-  if (name == "counter") summary.counter_values = sink.rows();
+  CsvRows rows(*out);
+  TRY(const uint64_t count, ScanTable(store, table, rows));
+  summary.Count(table, count);
   summary.bytes += out->bytes();
   return out->Commit();
 }
@@ -139,12 +121,7 @@ Result<ExportSummary> ExportCsv(const Store& store,
                                 const ExportOptions& options) {
   ExportSummary summary;
   if (!options.table.empty()) {
-    const ExportTable* table = FindExportTable(options.table);
-    if (!table)
-      return Error{Error::Kind::kUsage,
-                   "no table called '" + options.table + "'",
-                   "`sonde export --help` lists them"};
-    TRY_OK(WriteTable(store, *table, options.output, options, summary));
+    TRY_OK(WriteTable(store, options.table, options.output, options, summary));
     return summary;
   }
   if (options.output == "-")
@@ -156,16 +133,17 @@ Result<ExportSummary> ExportCsv(const Store& store,
   if (!made && errno != EEXIST) return ErrnoError(options.output, errno);
   std::vector<std::string> written;
   double done = 0;
-  for (const ExportTable& table : ExportTables()) {
+  const std::vector<TableInfo> tables = ExportTables();
+  for (const TableInfo& table : tables) {
     const std::string path = options.output + "/" + table.name + ".csv";
-    const Status status = WriteTable(store, table, path, options, summary);
+    const Status status = WriteTable(store, table.name, path, options, summary);
     if (!status.ok()) {
       for (const std::string& file : written) ::unlink(file.c_str());
       if (made) ::rmdir(options.output.c_str());
       return status.error();
     }
     written.push_back(path);
-    done += 1.0 / static_cast<double>(ExportTables().size());
+    done += 1.0 / static_cast<double>(tables.size());
     if (options.progress) options.progress(done);
   }
   return summary;

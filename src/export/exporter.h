@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -33,6 +34,13 @@ struct ExportSummary {
   uint64_t instants = 0;
   uint64_t counter_values = 0;
   uint64_t bytes = 0;
+
+  // Takes note of the rows of a table.
+  void Count(std::string_view table, uint64_t rows) {
+    if (table == "slice") slices = rows;
+    if (table == "instant") instants = rows;
+    if (table == "counter") counter_values = rows;
+  }
 };
 
 // One format of `sonde export --to NAME`.
@@ -53,6 +61,10 @@ struct ExportFormat {
 std::span<const ExportFormat> ExportFormats();
 // Null if there is none of that name.
 const ExportFormat* FindExportFormat(std::string_view name);
+
+// The tables of the formats that have tables: those of `sonde query`, without
+// the functions.
+std::vector<TableInfo> ExportTables();
 
 // One for each file of this folder that writes a format.
 Result<ExportSummary> ExportChrome(const Store& store,

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/fd.h"
-#include "export/tables.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -164,52 +163,6 @@ TEST_F(ExporterTest, ACancelledExportKeepsNothing) {
     options.cancelled = &cancelled;
     EXPECT_FALSE(format.run(*opened.value(), options).ok()) << format.name;
     EXPECT_TRUE(std::filesystem::is_empty(directory)) << format.name;
-  }
-}
-
-TEST_F(ExporterTest, EveryTableGivesFullRows) {
-  struct Counting : TableSink {
-    void Null() override { ++cells; }
-    void Int(int64_t) override { ++cells; }
-    void Real(double) override { ++cells; }
-    void Text(std::string_view) override { ++cells; }
-    bool EndRow() override {
-      EXPECT_EQ(cells, width);
-      cells = 0;
-      ++rows;
-      return true;
-    }
-    size_t cells = 0, width = 0, rows = 0;
-  };
-  Process process;
-  process.number = 1;
-  writer->PutProcess(process);
-  Thread thread;
-  thread.number = 1;
-  writer->PutThread(thread);
-  const uint32_t track = writer->AddTrack({});
-  Slice(track, 0, 1, "a");
-  Event instant;
-  instant.kind = Event::Kind::kInstant;
-  writer->AddEvent(track, instant);
-  writer->AddStack({0, writer->AddFrame({})});
-  std::vector<Arg> args(1);
-  writer->AddArgs(args);
-  Series series;
-  series.group = 1;
-  const uint32_t id = writer->AddSeries(series);
-  writer->BeginTick(1, 10);
-  writer->Set(id, 1);
-  writer->EndTick();
-  writer->PutMeta("key", "value");
-  writer->AddClock({1, 2, 3});
-  writer->AddLoss({"max-size", "x", 1, 1, 2});
-  Export("chrome");
-  for (const ExportTable& table : ExportTables()) {
-    Counting sink;
-    sink.width = table.columns.size();
-    table.rows(*store, sink);
-    EXPECT_EQ(sink.rows, 1u) << table.name;
   }
 }
 

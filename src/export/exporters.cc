@@ -22,4 +22,10 @@ const ExportFormat* FindExportFormat(std::string_view name) {
   return nullptr;
 }
 
+std::vector<TableInfo> ExportTables() {
+  std::vector<TableInfo> tables = Tables();
+  std::erase_if(tables, [](const TableInfo& table) { return table.function; });
+  return tables;
+}
+
 }  // namespace sonde

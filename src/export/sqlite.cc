@@ -1,4 +1,4 @@
-// A SQLite database of the tables of export/tables.h, with indexes. Written
+// A SQLite database of the tables of `sonde query`, with indexes. Written
 // without a journal under another name and moved in place when complete, so
 // there is never half a database under the name asked for.
 
@@ -7,14 +7,12 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include <cmath>
 #include <memory>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "export/exporter.h"
 #include "export/output.h"
-#include "export/tables.h"
 
 namespace sonde {
 namespace {
@@ -34,15 +32,7 @@ constexpr const char* kIndexes =
     "CREATE INDEX counter_series ON counter(series_id, ts);"
     "CREATE INDEX arg_set ON arg(set_id);"
     "CREATE INDEX thread_process ON thread(process_id);"
-    "CREATE INDEX slice_flow ON slice(flow_out) WHERE flow_out IS NOT NULL;"
-    "CREATE INDEX instant_flow ON instant(flow_out) WHERE flow_out IS NOT NULL;"
-    "CREATE VIEW flow(id, from_slice, to_slice) AS"
-    " WITH ends AS (SELECT id, flow_in FROM slice WHERE flow_in IS NOT NULL"
-    "  UNION ALL SELECT id, flow_in FROM instant WHERE flow_in IS NOT NULL),"
-    " begins AS (SELECT id, flow_out FROM slice WHERE flow_out IS NOT NULL"
-    "  UNION ALL SELECT id, flow_out FROM instant WHERE flow_out IS NOT NULL)"
-    " SELECT flow_in, begins.id, ends.id FROM ends JOIN begins"
-    "  ON flow_in = flow_out;";
+    "CREATE INDEX flow_from ON flow(from_slice);";
 
 Error DbError(sqlite3* db, const std::string& path) {
   Error error{Error::Kind::kIo, path + ": " + sqlite3_errmsg(db)};
@@ -65,49 +55,49 @@ std::string_view Utf8(std::string_view text, std::string& scratch) {
   return scratch;
 }
 
-class SqliteSink : public TableSink {
+// Puts rows into a table by its INSERT statement.
+class SqliteRows : public RowSink {
  public:
-  SqliteSink(sqlite3_stmt* statement, const std::atomic<bool>* cancelled)
+  SqliteRows(sqlite3_stmt* statement, const std::atomic<bool>* cancelled)
       : statement_(statement), cancelled_(cancelled) {}
 
-  void Null() override { Keep(sqlite3_bind_null(statement_, ++column_)); }
-  void Int(int64_t value) override {
-    Keep(sqlite3_bind_int64(statement_, ++column_, value));
-  }
-  void Real(double value) override {
-    if (!std::isfinite(value)) return Null();
-    Keep(sqlite3_bind_double(statement_, ++column_, value));
-  }
-  void Text(std::string_view text) override {
-    text = Utf8(text, scratch_);
-    // A view of the store outlives the row, the scratch copy does not.
-    Keep(sqlite3_bind_text64(
-        statement_, ++column_, text.data() ? text.data() : "", text.size(),
-        text.data() == scratch_.data() ? SQLITE_TRANSIENT : SQLITE_STATIC,
-        SQLITE_UTF8));
-  }
-  bool EndRow() override {
-    column_ = 0;
+  void Columns(const std::vector<std::string>&) override {}
+  bool Row(std::span<const SqlValue> cells) override {
+    for (size_t i = 0; i < cells.size(); ++i)
+      failed_ |= Bind(static_cast<int>(i + 1), cells[i]) != SQLITE_OK;
     if (!failed_ && sqlite3_step(statement_) != SQLITE_DONE) failed_ = true;
     sqlite3_reset(statement_);
-    ++rows_;
     if (cancelled_ && cancelled_->load(std::memory_order_relaxed))
       failed_ = true;
     return !failed_;
   }
 
   bool failed() const { return failed_; }
-  uint64_t rows() const { return rows_; }
 
  private:
-  void Keep(int code) { failed_ |= code != SQLITE_OK; }
+  int Bind(int column, const SqlValue& cell) {
+    switch (cell.type) {
+      case SqlValue::Type::kInt:
+        return sqlite3_bind_int64(statement_, column, cell.number);
+      case SqlValue::Type::kReal:
+        return sqlite3_bind_double(statement_, column, cell.real);
+      case SqlValue::Type::kText: {
+        const std::string_view text = Utf8(cell.text, scratch_);
+        // The cell outlives the row, the scratch copy does not.
+        return sqlite3_bind_text64(
+            statement_, column, text.data(), text.size(),
+            text.data() == scratch_.data() ? SQLITE_TRANSIENT : SQLITE_STATIC,
+            SQLITE_UTF8);
+      }
+      default:
+        return sqlite3_bind_null(statement_, column);
+    }
+  }
 
   sqlite3_stmt* statement_;
   const std::atomic<bool>* cancelled_;
   std::string scratch_;
-  int column_ = 0;
   bool failed_ = false;
-  uint64_t rows_ = 0;
 };
 
 Status WriteDb(const Store& store, sqlite3* db, const ExportOptions& options,
@@ -122,13 +112,13 @@ Status WriteDb(const Store& store, sqlite3* db, const ExportOptions& options,
            "PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
            "PRAGMA cache_size=-16384; PRAGMA temp_store=FILE; BEGIN"));
   double done = 0;
-  for (const ExportTable& table : ExportTables()) {
+  const std::vector<TableInfo> tables = ExportTables();
+  for (const TableInfo& table : tables) {
     std::string columns, marks;
-    for (const TableColumn& column : table.columns) {
+    for (const TableInfo::Column& column : table.columns) {
       if (!columns.empty()) columns += ", ", marks += ",";
       columns += fmt::format("\"{}\" {}", column.name, column.type);
-      const bool key = std::string_view(column.name) == "id";
-      if (key) columns += " PRIMARY KEY";
+      if (column.key) columns += " PRIMARY KEY";
       marks += "?";
     }
     TRY_OK(exec(fmt::format("CREATE TABLE {} ({})", table.name, columns)));
@@ -140,17 +130,14 @@ Status WriteDb(const Store& store, sqlite3* db, const ExportOptions& options,
             -1, &raw, nullptr) != SQLITE_OK)
       return DbError(db, options.output);
     const std::unique_ptr<sqlite3_stmt, Finalize> statement(raw);
-    SqliteSink sink(raw, options.cancelled);
-    table.rows(store, sink);
+    SqliteRows rows(raw, options.cancelled);
+    TRY(const uint64_t count, ScanTable(store, table.name, rows));
     if (options.cancelled && *options.cancelled)
       return Error{Error::Kind::kIo,
                    options.output + ": interrupted, nothing was kept"};
-    if (sink.failed()) return DbError(db, options.output);
-    const std::string_view name = table.name;
-    if (name == "slice") summary.slices = sink.rows();
-    if (name == "instant") summary.instants = sink.rows();
-    if (name == "counter") summary.counter_values = sink.rows();
-    done += 1.0 / static_cast<double>(ExportTables().size() + 1);
+    if (rows.failed()) return DbError(db, options.output);
+    summary.Count(table.name, count);
+    done += 1.0 / static_cast<double>(tables.size() + 1);
     if (options.progress) options.progress(done);
   }
   return exec(std::string(kIndexes) + "COMMIT");

@@ -207,21 +207,50 @@ Result<QuerySummary> Database::Query(const std::string& sql,
     }
     cells.clear();
     for (int i = 0; i < width; ++i) cells.push_back(CellOf(raw, i));
-    sink.Row(cells);
     ++summary.rows;
+    if (!sink.Row(cells)) return summary;
   }
 }
 
-std::vector<TableInfo> Database::Tables() {
+std::vector<TableInfo> Tables() {
   std::vector<TableInfo> out;
   for (const SqlTable& table : SqlTables()) {
     TableInfo info{table.name, table.what, {}};
-    for (const SqlColumn& column : table.columns)
+    for (const SqlColumn& column : table.columns) {
+      const bool parameter = (column.use & kUseParameter) != 0;
+      info.function |= parameter;
       info.columns.push_back(
-          {column.name, column.type, (column.use & kUseParameter) != 0});
+          {column.name, column.type, (column.use & kUseKey) != 0, parameter});
+    }
     out.push_back(std::move(info));
   }
   return out;
+}
+
+Result<uint64_t> ScanTable(const Store& store, std::string_view name,
+                           RowSink& sink) {
+  const auto tables = SqlTables();
+  const auto table =
+      std::find_if(tables.begin(), tables.end(),
+                   [&](const SqlTable& t) { return name == t.name; });
+  std::string error = "no table called '" + std::string(name) + "'";
+  const auto rows =
+      table == tables.end() ? nullptr : table->open(store, {}, error);
+  if (!rows)
+    return Error{Error::Kind::kUsage, error, "there are " + TableNames()};
+  std::vector<std::string> names;
+  for (const SqlColumn& column : table->columns)
+    if (!(column.use & kUseParameter)) names.push_back(column.name);
+  sink.Columns(names);
+  std::vector<SqlValue> cells(names.size());
+  uint64_t count = 0;
+  while (rows->Next() == SQLITE_ROW) {
+    for (size_t i = 0; i < cells.size(); ++i)
+      cells[i] = rows->Column(static_cast<int>(i));
+    ++count;
+    if (!sink.Row(cells)) break;
+  }
+  return count;
 }
 
 }  // namespace sonde

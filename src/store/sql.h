@@ -22,19 +22,22 @@ struct SqlValue {
   int64_t number = 0;
   double real = 0;
   std::string_view text;
+  bool lasting = false;  // the text lives as long as the store
 
   SqlValue() = default;
   SqlValue(int64_t v) : type(Type::kInt), number(v) {}
   SqlValue(double v) : type(Type::kReal), real(v) {}
-  SqlValue(std::string_view v) : type(Type::kText), text(v) {}
+  SqlValue(std::string_view v, bool lasts = false)
+      : type(Type::kText), text(v), lasting(lasts) {}
 };
 
-// Takes the rows of a query as they are found.
+// Takes rows as they are found.
 class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void Columns(const std::vector<std::string>& names) = 0;
-  virtual void Row(std::span<const SqlValue> cells) = 0;
+  // False: that is enough.
+  virtual bool Row(std::span<const SqlValue> cells) = 0;
 };
 
 // How much a query may cost.
@@ -51,17 +54,28 @@ struct QuerySummary {
   Cut cut = Cut::kNo;
 };
 
-// What `sonde query --tables` shows.
+// A table as `sonde query --tables` shows it.
 struct TableInfo {
   struct Column {
     std::string name;
     std::string type;
+    bool key = false;        // each row has another value
     bool parameter = false;  // of a table function, in this order
   };
   std::string name;
   std::string what;
   std::vector<Column> columns;
+  bool function = false;
 };
+
+// Every table and table function. `loss` is the last table: reading the others
+// may find damage.
+std::vector<TableInfo> Tables();
+
+// Gives `sink` a whole table: the rows of SELECT * in the same order, several
+// times faster. How many there were.
+Result<uint64_t> ScanTable(const Store& store, std::string_view table,
+                           RowSink& sink);
 
 // SQL over the tables of a store, without loading them: SQLite reads them where
 // they are.
@@ -80,8 +94,6 @@ class Database {
 
   Result<QuerySummary> Query(const std::string& sql, const QueryLimits& limits,
                              RowSink& sink);
-
-  static std::vector<TableInfo> Tables();
 
  private:
   struct State;

@@ -3,6 +3,7 @@
 #include "store/sql_event.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "store/sql_group.h"
 
@@ -51,9 +52,9 @@ class ScannedEvents : public SqlRows {
     at_ = 0;
     return scan_.Next() ? SQLITE_ROW : SQLITE_DONE;
   }
-  void Column(sqlite3_context* out, int column) override {
-    EventResult(out, store_, column,
-                EventValue(scan_, scan_.wanted()[at_], column));
+  SqlValue Column(int column) override {
+    return EventCell(store_, column,
+                     EventValue(scan_, scan_.wanted()[at_], column));
   }
   int64_t Id() override {
     return static_cast<int64_t>(EventValue(scan_, scan_.wanted()[at_], kColId));
@@ -79,7 +80,9 @@ std::unique_ptr<SqlRows> OpenEventTable(const Store& store,
                                          mask);
 }
 
-// Values of counters, chunk by chunk, tick by tick.
+// Values of counters where they changed, chunk by chunk, tick by tick; NULL
+// where a series ended. Each chunk begins with all values, also those that did
+// not change.
 class CounterRows : public SqlRows {
  public:
   CounterRows(const Store& store, const SqlRequest& request)
@@ -96,48 +99,79 @@ class CounterRows : public SqlRows {
 
   int Next() override {
     for (;;) {
-      while (++change_ < ticks_.changes.size()) {
-        while (change_ >= ticks_.changed_end[tick_]) ++tick_;
-        if (!series_ || ticks_.changes[change_].series == *series_)
-          return SQLITE_ROW;
-      }
+      if (NextOfChunk()) return SQLITE_ROW;
       if (deadline_ && deadline_->passed()) return SQLITE_INTERRUPT;
       if (!NextChunk()) return SQLITE_DONE;
-      tick_ = 0;
-      change_ = SIZE_MAX;
     }
   }
-  void Column(sqlite3_context* out, int column) override {
-    const auto [series, value] = ticks_.changes[change_];
-    if (column == 0) {
-      sqlite3_result_int64(out, series);
-    } else if (column == 1) {
-      sqlite3_result_int64(out, ticks_.time_ns[tick_]);
-    } else {
-      const auto row = store_.series().find(series);
-      if (row != store_.series().end() &&
-          row->second.type == Series::Type::kDouble)
-        sqlite3_result_double(out, ValueAsDouble(value, Series::Type::kDouble));
-      else
-        sqlite3_result_int64(out, static_cast<int64_t>(value));
-    }
+  SqlValue Column(int column) override {
+    if (column == 0) return int64_t{now_.series};
+    if (column == 1) return ticks_.time_ns[tick_];
+    if (ended_) return {};
+    const auto row = store_.series().find(now_.series);
+    if (row != store_.series().end() &&
+        row->second.type == Series::Type::kDouble)
+      return ValueAsDouble(now_.value, Series::Type::kDouble);
+    return static_cast<int64_t>(now_.value);
   }
-  int64_t Id() override {
-    return static_cast<int64_t>((uint64_t{chunk_} << 28) + change_);
-  }
+  int64_t Id() override { return ++id_; }
 
  private:
+  bool NextOfChunk() {
+    for (; tick_ < ticks_.size(); ++tick_) {
+      ended_ = false;
+      while (change_ < ticks_.changed_end[tick_]) {
+        now_ = ticks_.changes[change_++];
+        if (series_ && now_.series != *series_) continue;
+        const auto [at, fresh] = live_->try_emplace(now_.series, now_.value);
+        if (!fresh && at->second == now_.value) continue;
+        at->second = now_.value;
+        return true;
+      }
+      ended_ = true;
+      while (gone_ < ticks_.gone_end[tick_]) {
+        now_ = {ticks_.gone[gone_++], 0};
+        if ((!series_ || now_.series == *series_) &&
+            live_->erase(now_.series) != 0)
+          return true;
+      }
+    }
+    return false;
+  }
+
   bool NextChunk() {
     const auto& chunks = store_.counter_chunks();
-    while (chunk_ < chunks.size()) {
-      const FrameRef& chunk = chunks[chunk_++];
-      if (group_ && chunk.counters.group != *group_) continue;
-      if (chunk.counters.begin_ns >= window_.end_ns ||
-          chunk.counters.end_ns < window_.begin_ns)
+    for (; chunk_ < chunks.size(); ++chunk_) {
+      const CounterChunkInfo& info = chunks[chunk_].counters;
+      if ((group_ && info.group != *group_) ||
+          info.begin_ns >= window_.end_ns || info.end_ns < window_.begin_ns)
         continue;
-      if (store_.ReadTicks(chunk, ticks_)) return true;
+      Enter(chunk_);
+      if (Read(chunks[chunk_++])) return true;
     }
     ticks_.Clear();
+    return false;
+  }
+  // Knows the values before a chunk, also if the one before it was not wanted.
+  void Enter(size_t chunk) {
+    const auto& chunks = store_.counter_chunks();
+    const uint32_t id = chunks[chunk].counters.group;
+    Group& group = groups_[id];
+    live_ = &group.live;
+    size_t before = chunk;
+    while (before > 0 && chunks[before - 1].counters.group != id) --before;
+    if (group.read_to != before) {
+      live_->clear();
+      if (Read(chunks[before - 1]))
+        while (NextOfChunk()) {
+        }
+    }
+    group.read_to = chunk + 1;
+  }
+  bool Read(const FrameRef& chunk) {
+    tick_ = change_ = gone_ = 0;
+    if (store_.ReadTicks(chunk, ticks_)) return true;
+    live_->clear();
     return false;
   }
 
@@ -146,10 +180,17 @@ class CounterRows : public SqlRows {
   const TimeRange window_;
   const std::optional<int64_t> series_;
   std::optional<uint32_t> group_;
+  struct Group {
+    std::unordered_map<uint32_t, uint64_t> live;  // values by series
+    size_t read_to = 0;  // behind the chunk that they are of
+  };
+  std::unordered_map<uint32_t, Group> groups_;
+  std::unordered_map<uint32_t, uint64_t>* live_ = nullptr;  // of this chunk
   CounterTicks ticks_;
-  size_t chunk_ = 0;
-  size_t tick_ = 0;
-  size_t change_ = SIZE_MAX;
+  size_t chunk_ = 0, tick_ = 0, change_ = 0, gone_ = 0;
+  CounterTicks::Change now_{};
+  bool ended_ = false;
+  int64_t id_ = 0;
 };
 
 }  // namespace

@@ -43,28 +43,20 @@ inline uint64_t EventValue(const EventScan& scan, uint32_t i, int column) {
   }
 }
 
-inline void ResultText(sqlite3_context* out, std::string_view text) {
-  sqlite3_result_text64(out, text.data(), text.size(), SQLITE_STATIC,
-                        SQLITE_UTF8);
-}
-
 // That number as SQL shows it. Ids of 0 are NULL: not collected.
-inline void EventResult(sqlite3_context* out, const Store& store, int column,
-                        uint64_t value) {
+inline SqlValue EventCell(const Store& store, int column, uint64_t value) {
   switch (column) {
     case kColName:
     case kColCategory:
-      if (value != 0) ResultText(out, store.Str(static_cast<uint32_t>(value)));
-      break;
+      return TextOrNull(store, static_cast<uint32_t>(value));
     case kColNameId:
     case kColArgs:
     case kColStack:
     case kColFlowIn:
     case kColFlowOut:
-      if (value != 0) sqlite3_result_int64(out, static_cast<int64_t>(value));
-      break;
+      return IdOrNull(value);
     default:
-      sqlite3_result_int64(out, static_cast<int64_t>(value));
+      return static_cast<int64_t>(value);
   }
 }
 

@@ -249,15 +249,12 @@ int GroupedEvents::NextDirect() {
   }
 }
 
-void GroupedEvents::Column(sqlite3_context* out, int column) {
+SqlValue GroupedEvents::Column(int column) {
   const uint32_t name = groups_[direct_ ? first_ : group_].name;
-  if (column == kColName) {
-    if (name != 0) ResultText(out, store_.Str(name));
-  } else if (column == kColNameId && !by_text_) {
-    if (name != 0) sqlite3_result_int64(out, name);
-  } else if (column >= 0 && column < 64 && place_[column] >= 0) {
-    EventResult(out, store_, column, current_[place_[column]]);
-  }
+  if (column == kColName) return TextOrNull(store_, name);
+  if (column == kColNameId && !by_text_) return IdOrNull(name);
+  if (column < 0 || column >= 64 || place_[column] < 0) return {};
+  return EventCell(store_, column, current_[place_[column]]);
 }
 
 int64_t GroupedEvents::Id() { return ordinal_; }

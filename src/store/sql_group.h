@@ -27,7 +27,7 @@ class GroupedEvents : public SqlRows {
                 const SqlRequest& request, size_t max_bytes = kMaxBytes);
 
   int Next() override;
-  void Column(sqlite3_context* out, int column) override;
+  SqlValue Column(int column) override;
   int64_t Id() override;
 
  private:

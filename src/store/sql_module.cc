@@ -178,7 +178,22 @@ int Filter(sqlite3_vtab_cursor* cursor, int, const char* plan, int argc,
 int Eof(sqlite3_vtab_cursor* cursor) { return Of(cursor)->at_end; }
 
 int Column(sqlite3_vtab_cursor* cursor, sqlite3_context* out, int column) {
-  Of(cursor)->rows->Column(out, column);
+  const SqlValue cell = Of(cursor)->rows->Column(column);
+  switch (cell.type) {
+    case SqlValue::Type::kInt:
+      sqlite3_result_int64(out, cell.number);
+      break;
+    case SqlValue::Type::kReal:
+      sqlite3_result_double(out, cell.real);
+      break;
+    case SqlValue::Type::kText:
+      sqlite3_result_text64(out, cell.text.data(), cell.text.size(),
+                            cell.lasting ? SQLITE_STATIC : SQLITE_TRANSIENT,
+                            SQLITE_UTF8);
+      break;
+    default:
+      break;
+  }
   return SQLITE_OK;
 }
 
@@ -214,24 +229,9 @@ class ListOfRows : public SqlRows {
     ++id_;
     return next_(cells_) ? SQLITE_ROW : SQLITE_DONE;
   }
-  void Column(sqlite3_context* out, int column) override {
+  SqlValue Column(int column) override {
     const size_t at = static_cast<size_t>(column);
-    if (at >= cells_.size()) return;  // a parameter: NULL
-    const SqlValue& cell = cells_[at];
-    switch (cell.type) {
-      case SqlValue::Type::kInt:
-        sqlite3_result_int64(out, cell.number);
-        break;
-      case SqlValue::Type::kReal:
-        sqlite3_result_double(out, cell.real);
-        break;
-      case SqlValue::Type::kText:
-        sqlite3_result_text64(out, cell.text.data(), cell.text.size(),
-                              SQLITE_TRANSIENT, SQLITE_UTF8);
-        break;
-      default:
-        break;
-    }
+    return at < cells_.size() ? cells_[at] : SqlValue();  // NULL: a parameter
   }
   int64_t Id() override { return id_; }
 

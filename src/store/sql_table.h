@@ -30,7 +30,8 @@ enum SqlColumnUse : uint8_t {
   kUseOrderIfEq =
       8,           // they do once the table's first kUseEqual column is fixed
   kUseGroup = 16,  // rows can be had with equal values together, in order
-  kUseParameter = 32  // hidden: a parameter of a table function
+  kUseParameter = 32,  // hidden: a parameter of a table function
+  kUseKey = 64         // no two rows have the same
 };
 
 // A column, and what SQLite may leave to the table; `use` of SqlColumnUse.
@@ -80,7 +81,7 @@ class SqlRows {
   virtual ~SqlRows() = default;
   // SQLITE_ROW, SQLITE_DONE or an error (SQLITE_INTERRUPT: out of time).
   virtual int Next() = 0;
-  virtual void Column(sqlite3_context* out, int column) = 0;
+  virtual SqlValue Column(int column) = 0;
   virtual int64_t Id() = 0;
 };
 
@@ -117,7 +118,7 @@ inline SqlValue TimeOrNull(int64_t ns) {
   return ns == kNoTime ? SqlValue() : SqlValue(ns);
 }
 inline SqlValue TextOrNull(const Store& store, uint32_t id) {
-  return id == 0 ? SqlValue() : SqlValue(store.Str(id));
+  return id == 0 ? SqlValue() : SqlValue(store.Str(id), true);
 }
 
 // Sums in a damaged trace may be beyond what SQL can count.

@@ -7,7 +7,7 @@ namespace sonde {
 namespace {
 
 constexpr SqlColumn kSlice[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder},
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
     {"ts", "INTEGER", kUseEqual | kUseRange},
     {"dur", "INTEGER"},
     {"track_id", "INTEGER", kUseEqual},
@@ -24,10 +24,10 @@ constexpr SqlColumn kSlice[] = {
 constexpr SqlColumn kCounter[] = {
     {"series_id", "INTEGER", kUseEqual},
     {"ts", "INTEGER", kUseEqual | kUseRange | kUseOrderIfEq},
-    {"value", "NUMERIC"},
+    {"value", ""},
 };
 constexpr SqlColumn kSeries[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder},
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
     {"name", "TEXT"},
     {"label", "TEXT"},
     {"unit", "TEXT"},
@@ -38,7 +38,7 @@ constexpr SqlColumn kSeries[] = {
     {"group_id", "INTEGER"},
 };
 constexpr SqlColumn kThread[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder},
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
     {"tid", "INTEGER"},
     {"process_id", "INTEGER"},
     {"name", "TEXT"},
@@ -47,7 +47,7 @@ constexpr SqlColumn kThread[] = {
     {"cpu_ns", "INTEGER"},
 };
 constexpr SqlColumn kProcess[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder},
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
     {"pid", "INTEGER"},
     {"parent_id", "INTEGER"},
     {"name", "TEXT"},
@@ -60,7 +60,7 @@ constexpr SqlColumn kProcess[] = {
     {"cpu_ns", "INTEGER"},
 };
 constexpr SqlColumn kTrack[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder},
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
     {"kind", "TEXT"},
     {"name", "TEXT"},
     {"process_id", "INTEGER"},
@@ -68,7 +68,7 @@ constexpr SqlColumn kTrack[] = {
     {"events", "INTEGER"},
 };
 constexpr SqlColumn kStack[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder},
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
     {"parent_id", "INTEGER"},
     {"function", "TEXT"},
     {"module", "TEXT"},
@@ -151,8 +151,8 @@ constexpr SqlTable kTables[] = {
      &OpenSlices},
     {"instant", "what happened at a moment (dur is 0)", kSlice, &Events,
      &OpenInstants},
-    {"counter", "values of series, when they changed", kCounter, &Events,
-     &OpenCounters},
+    {"counter", "values of series when they changed, NULL when they ended",
+     kCounter, &Events, &OpenCounters},
     {"series", "what was counted or measured", kSeries,
      [](const Store& s) { return SizeOf(s.series()); }, &OpenSeries},
     {"process", "processes, from fork to exit", kProcess,
@@ -166,10 +166,10 @@ constexpr SqlTable kTables[] = {
     {"arg", "arguments of slices and instants", kArg,
      [](const Store& s) { return SizeOf(s.arg_sets()) * 2; }, &OpenArgs},
     {"flow", "arrows from slice to slice", kFlow, &Some, &OpenFlows},
-    {"loss", "what is missing, and why", kLoss, &Some, &OpenLosses},
     {"run", "the recording itself: command, machine, versions", kRun, &Some,
      &OpenRun},
     {"clock", "the same moments on other clocks", kClock, &Some, &OpenClocks},
+    {"loss", "what is missing, and why", kLoss, &Some, &OpenLosses},
     {"top_ops", "cost by name, all of it or in [t0, t1) or on one track",
      kTopOps, &Some, &OpenTopOps},
     {"px", "a track drawn n pixels wide", kPixels, &Some, &OpenPixels},

@@ -16,7 +16,7 @@ class Rows : public RowSink {
   void Columns(const std::vector<std::string>& names) override {
     columns = names;
   }
-  void Row(std::span<const SqlValue> cells) override {
+  bool Row(std::span<const SqlValue> cells) override {
     std::string row;
     for (const SqlValue& cell : cells) {
       if (&cell != &cells.front()) row += "|";
@@ -26,6 +26,7 @@ class Rows : public RowSink {
       if (cell.type == SqlValue::Type::kText) row += cell.text;
     }
     rows.push_back(row);
+    return true;
   }
   std::vector<std::string> columns;
   std::vector<std::string> rows;
@@ -343,6 +344,56 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
     const auto summary = database->Query(sql, {}, sink);
     ASSERT_TRUE(summary.ok()) << sql << ": " << summary.error().what;
     EXPECT_EQ(sink.rows, rows) << sql;
+  }
+}
+
+// Each chunk repeats all values at its begin; the table does not.
+TEST(SqlTablesTest, ACounterHasARowWhereItChangedAndOneWhereItEnded) {
+  auto bytes = std::make_shared<std::string>();
+  auto writer = TraceWriter::CreateInMemory({}, bytes);
+  std::vector<uint32_t> ids;
+  Series series;
+  for (uint32_t i = 0; i < 4; ++i) {
+    series.group = 1 + i / 2;
+    ids.push_back(writer->AddSeries(series));
+  }
+  for (int64_t tick = 0; tick < 40; ++tick) {
+    for (uint32_t group = 1; group <= 2; ++group) {
+      writer->BeginTick(group, tick * 10);
+      const uint32_t first = ids[2 * (group - 1)], second = first + 1;
+      writer->Set(first, tick / 7);
+      if (tick == 25)
+        writer->Gone(second);
+      else if (tick < 25)
+        writer->Set(second, 5);
+      writer->EndTick();
+    }
+    if (tick % 4 == 3) writer->Seal();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  const auto store = Store::OfBytes(bytes, "t").Take();
+  ASSERT_GT(store->counter_chunks().size(), 15u);
+  auto database = Database::Open(store).Take();
+  const auto query = [&](const std::string& where) {
+    Rows sink;
+    EXPECT_TRUE(database
+                    ->Query("SELECT * FROM counter WHERE " + where +
+                                " ORDER BY series_id, ts",
+                            {}, sink)
+                    .ok());
+    return sink.rows;
+  };
+  EXPECT_EQ(query("series_id = 1"), (Strings{"1|0|0", "1|70|1", "1|140|2",
+                                             "1|210|3", "1|280|4", "1|350|5"}));
+  EXPECT_EQ(query("series_id = 4"), (Strings{"4|0|5", "4|250|-"}));
+  // A window that leaves out chunks shows the same rows.
+  for (int64_t from = 0; from < 400; from += 15) {
+    const std::string n = std::to_string(from);
+    EXPECT_EQ(query("ts >= " + n), query("+ts >= " + n)) << from;
+    EXPECT_EQ(
+        query("series_id = 3 AND ts > " + n + " AND ts < " + n + " + 90"),
+        query("+series_id = 3 AND +ts > " + n + " AND +ts < " + n + " + 90"))
+        << from;
   }
 }
 

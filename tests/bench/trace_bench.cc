@@ -195,7 +195,7 @@ void DropCache(const std::string& path) {
 class CountRows : public RowSink {
  public:
   void Columns(const std::vector<std::string>&) override {}
-  void Row(std::span<const SqlValue>) override { ++rows; }
+  bool Row(std::span<const SqlValue>) override { return ++rows > 0; }
   int rows = 0;
 };
 

@@ -9,6 +9,7 @@ the database by Python's sqlite3.
 """
 import csv
 import json
+import math
 import pathlib
 import re
 import resource
@@ -29,14 +30,18 @@ SONDE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else BUILD / "src/sonde")
 SONDE, BUILD = SONDE.resolve(), BUILD.resolve()
 BASE = 5_000_000_000_123
 SLICES, INSTANTS = 681, 3
-TABLES = ["run", "process", "thread", "track", "slice", "instant", "arg",
-          "stack", "series", "counter", "clock", "loss"]
+TABLES = ["slice", "instant", "counter", "series", "process", "thread", "track",
+          "stack", "arg", "flow", "run", "clock", "loss"]
+
+
+def run_sonde(*args, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([str(SONDE), *map(str, args)],
+                          capture_output=True, timeout=60, **options)
 
 
 def sonde(*args, **options):
-    options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run([str(SONDE), "export", *map(str, args)],
-                          capture_output=True, timeout=60, **options)
+    return run_sonde("export", *args, **options)
 
 
 def export(*args, **options):
@@ -221,12 +226,20 @@ class Tests:
         export(self.trace, "--to", "sqlite", "-o", path, "--force")
         return path
 
-    def test_csv_and_database_tell_the_same(self):
+    def test_csv_database_and_query_tell_the_same(self):
         db = sqlite3.connect(self.database())
         out = self.dir / "same"
         export(self.trace, "--to", "csv", "-o", out)
         assert names(out) == sorted(t + ".csv" for t in TABLES)
+        listed = run_sonde("query", "--tables").stdout.decode()
+        listed = re.findall(r"^(\w+): ", listed, re.M)
+        assert listed == TABLES, listed
+        made = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        assert [name for (name,) in made] == TABLES
         for table in TABLES:
+            asked = run_sonde("query", self.trace, "--csv",
+                              f"SELECT * FROM {table}")
+            assert asked.stdout == (out / f"{table}.csv").read_bytes(), table
             with open(out / f"{table}.csv", newline="", encoding="utf-8") as f:
                 header, *rows = csv.reader(f)
             info = db.execute(f"PRAGMA table_info({table})").fetchall()
@@ -431,7 +444,7 @@ class Tests:
 
 def as_csv(value):
     """A database cell as docs/formats/csv.md says it is written."""
-    if value is None:
+    if value is None or value in (math.inf, -math.inf):
         return ""
     if isinstance(value, (int, float)):
         return repr(value).removesuffix(".0")

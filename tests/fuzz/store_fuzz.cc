@@ -36,7 +36,7 @@ std::string Framed(std::string_view bytes) {
 class Ignore : public RowSink {
  public:
   void Columns(const std::vector<std::string>&) override {}
-  void Row(std::span<const SqlValue>) override {}
+  bool Row(std::span<const SqlValue>) override { return true; }
 };
 
 void Ask(const std::shared_ptr<const Store>& store, uint8_t choice) {
