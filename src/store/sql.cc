@@ -77,7 +77,8 @@ Error QueryError(sqlite3* db) {
   else if (message.find("no such column") != std::string::npos)
     error.hint = "`sonde query TRACE --tables` lists the columns";
   else if (message.find("not authorized") != std::string::npos ||
-           message.find("prohibited") != std::string::npos)
+           message.find("prohibited") != std::string::npos ||
+           message.find("may not be modified") != std::string::npos)
     error.hint = "only SELECT over the trace's tables is possible";
   return error;
 }
@@ -189,18 +190,21 @@ Result<QuerySummary> Database::Query(const std::string& sql,
     const char* name = sqlite3_column_name(raw, i);
     names.emplace_back(name ? name : "");
   }
-  sink.Columns(names);
   QuerySummary summary;
   std::vector<SqlValue> cells;
-  for (;;) {
+  for (bool first = true;; first = false) {
     const int rc = sqlite3_step(raw);
+    const bool failed = rc != SQLITE_ROW && rc != SQLITE_DONE;
+    const bool late =
+        failed && (rc == SQLITE_INTERRUPT || state_->deadline.passed());
+    if (failed && !late) return QueryError(db);
+    // A query that fails at once, by a parameter of a function, has no answer.
+    if (first) sink.Columns(names);
     if (rc == SQLITE_DONE) return summary;
-    if (rc == SQLITE_INTERRUPT ||
-        (rc != SQLITE_ROW && state_->deadline.passed())) {
+    if (late) {
       summary.cut = QuerySummary::Cut::kTime;
       return summary;
     }
-    if (rc != SQLITE_ROW) return QueryError(db);
     if (summary.rows == limits.max_rows) {
       summary.cut = QuerySummary::Cut::kRows;
       return summary;
