@@ -52,7 +52,6 @@ struct ExportFormat {
   const char* name;
   const char* summary;    // one line, for the help
   const char* extension;  // of the default output, put behind the trace's name
-  bool to_stdout;         // "-" is possible (csv: with a table)
   bool has_tables;        // ExportOptions::table means something
   Result<ExportSummary> (*run)(const Store& store,
                                const ExportOptions& options);

@@ -5,13 +5,13 @@ namespace sonde {
 std::span<const ExportFormat> ExportFormats() {
   static constexpr ExportFormat kFormats[] = {
       {"chrome", "JSON for Perfetto, chrome://tracing and speedscope", ".json",
-       true, false, ExportChrome},
+       false, ExportChrome},
       {"csv", "a directory of CSV files, or one of them by --table", "-csv",
-       true, true, ExportCsv},
+       true, ExportCsv},
       {"sqlite", "a database with the tables of `sonde query`", ".db", false,
-       false, ExportSqlite},
-      {"text", "the text form, for people, diffs and tests", ".txt", true,
-       false, ExportText},
+       ExportSqlite},
+      {"text", "the text form, for people, diffs and tests", ".txt", false,
+       ExportText},
   };
   return kFormats;
 }
