@@ -262,7 +262,7 @@ Result<int> RunQuery(const Args& args) {
                                                              : nullptr);
   std::fflush(stdout);  // the rows first, then what is to be said about them
   TRY(const QuerySummary summary, asked);
-  TRY_OK(printed);
+  if (!printed.ok()) return printed.error();
   if (cut == Cut::kRows)
     fmt::print(stderr, "sonde: {} rows shown, there are more (--limit)\n",
                summary.rows);
