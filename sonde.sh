@@ -119,7 +119,7 @@ build() {
 
 cmd_demo() {
   need core
-  build release sonde demo_compute
+  build release sonde demo_compute demo_train
   local dir
   dir=$(mktemp -d "${TMPDIR:-/tmp}/sonde-demo.XXXXXX")
   echo
@@ -128,6 +128,13 @@ cmd_demo() {
   echo
   echo "\$ sonde report $dir/demo.sonde"
   "$sonde" report "$dir/demo.sonde"
+  echo
+  echo "And a program that says itself what it does (examples/annotated/train.cc):"
+  echo "\$ sonde run -o $dir/train.sonde -- build/examples/demo_train"
+  (cd "$root" && "$sonde" run --quiet -o "$dir/train.sonde" -- build/examples/demo_train)
+  echo
+  echo "\$ sonde report $dir/train.sonde"
+  "$sonde" report "$dir/train.sonde"
 }
 
 cmd_test() {

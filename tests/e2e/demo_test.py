@@ -42,13 +42,12 @@ def expect(name, good, why=""):
     print(f"ok demo/{name}" if good else f"FAIL demo/{name} {why}")
 
 
-def record():
-    """The finished run of the example, and its report."""
+def record(*command):
+    """The finished run of an example, and its report."""
     with tempfile.TemporaryDirectory() as scratch:
         trace = os.path.join(scratch, "demo.sonde")
         done = subprocess.run(
-            [SONDE, "run", "-o", trace, "--",
-             str(ROOT / "examples/pipeline/run.sh")],
+            [SONDE, "run", "-o", trace, "--", *map(str, command)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=120)
         said = subprocess.run([SONDE, "report", "--json", trace],
@@ -61,18 +60,50 @@ def others(report):
     return report["machine"]["other_cores"] or 0
 
 
+def record_quietly(*command):
+    """record(), again where other programs use the cores that should idle."""
+    for _ in range(3):
+        done, report = record(*command)
+        if others(report) < BUSY:
+            break
+        print(f"other programs used {others(report):.2f} cores", flush=True)
+        time.sleep(5)
+    return done, report
+
+
+def annotated():
+    """The program that annotates itself: its slow stage, with its share."""
+    train = pathlib.Path(SONDE).parent.parent / "examples/demo_train"
+    done, report = record_quietly(train, "3")
+    expect("the_annotated_example_ends_well", done.returncode == 0,
+           f"exit {done.returncode}")
+    slices = {s["name"]: s for s in report["slices"]}
+    expect("every_stage_is_there",
+           {n: slices[n]["count"] for n in slices} ==
+           {"step": 300, "read": 300, "augment": 300, "compute": 300, "save": 30},
+           str({n: slices[n]["count"] for n in slices}))
+    # 6 of 6 + 1 + 2.5 + 0.5 milliseconds a step, on average.
+    share = slices.get("augment", {"share": 0})["share"]
+    expect("the_slow_stage_comes_first", report["slices"][0]["name"] == "augment",
+           report["slices"][0]["name"])
+    expect("its_share_is_right", abs(share - 0.6) <= POINTS, f"{share:.3f}")
+    expect("its_counter_is_there",
+           [(c["name"], c["values"]) for c in report["counters"]] == [("loss", 300)],
+           str(report["counters"]))
+    expect("nothing_is_lost", not report["losses"], str(report["losses"]))
+    if others(report) < BUSY:
+        finding = json.dumps(report["findings"][:1])
+        expect("the_finding_names_the_slow_stage",
+               "one_core_bound" in finding and "`augment`" in finding, finding[:300])
+
+
 def main():
     for verb in ("run", "report"):
         if not has(verb):
             print(f"skip demo `sonde {verb}` is not in this build")
             return
-    # Idle cores are part of the finding: where others use them, again.
-    for attempt in range(3):
-        done, report = record()
-        if others(report) < BUSY:
-            break
-        print(f"other programs used {others(report):.2f} cores", flush=True)
-        time.sleep(5)
+    # Idle cores are part of the finding.
+    done, report = record_quietly(ROOT / "examples/pipeline/run.sh")
     expect("the_example_ends_well", done.returncode == 0,
            f"exit {done.returncode}")
     own = truth(done.stdout)
@@ -98,6 +129,7 @@ def main():
     share = cpu_share(report, "loader.py")
     expect("the_share_is_the_programs_own", abs(share - own_share) <= POINTS,
            f"report {share:.3f}, program {own_share:.3f}")
+    annotated()
 
 
 if __name__ == "__main__":
