@@ -253,8 +253,11 @@ SONDE_ABI_INLINE struct sonde_arg sonde_arg_pointer(uint32_t key,
 }
 SONDE_ABI_INLINE struct sonde_arg sonde_arg_text(uint32_t key,
                                                  const char* text) {
-  return sonde_arg_make(key, SONDE_ARG_TEXT,
-                        text ? strnlen(text, SONDE_MAX_TEXT + 1) : 0, text);
+  /* One more than is kept, so that what was cut is known to be. */
+  const char* const end =
+      text ? (const char*)memchr(text, 0, SONDE_MAX_TEXT + 1) : NULL;
+  const size_t size = end ? (size_t)(end - text) : SONDE_MAX_TEXT + 1;
+  return sonde_arg_make(key, SONDE_ARG_TEXT, text ? size : 0, text);
 }
 SONDE_ABI_INLINE struct sonde_arg sonde_arg_bytes(uint32_t key,
                                                   const void* bytes,
