@@ -1,13 +1,14 @@
 // How fast a trace becomes Chrome JSON, and what memory that takes.
 // bars: export_chrome_msps export_chrome_mb
 //
-// The trace is that of a training job: 8 processes with 4 rows each, steps of
-// nested slices with jitter, 30 names. `sonde export` runs as a user runs it, a
-// process of its own that writes a file; a run that only opens the trace stands
-// beside it. The speed is per second of CPU time, the kernel's part of writing
-// the file included: one thread works, and the wall time of a shared machine
-// tells about its other users. It is printed too. The peer `write_only` is dd
-// writing as many bytes of nothing: what the kernel alone takes here and now.
+// The trace is that of training_trace.h. `sonde export` runs as a user runs it,
+// a process of its own that writes a file; a run that only opens the trace
+// stands beside it. The speed is of slices and instants (counter values come
+// with them, uncounted), and is per second of CPU time, the kernel's part of
+// writing the file included: one thread works, and the wall time of a shared
+// machine tells about its other users. It is printed too. The peer `write_only`
+// is dd writing as many bytes of nothing: what the kernel alone takes here and
+// now.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,12 +26,11 @@
 #include <vector>
 
 #include "base/time.h"
-#include "trace/writer.h"
+#include "store/store.h"
+#include "training_trace.h"
 
 namespace sonde {
 namespace {
-
-constexpr int64_t kSlicesPerStep = 50;
 
 struct Cost {
   double wall_s = 0;
@@ -38,60 +38,21 @@ struct Cost {
   double rss_mb = 0;
 };
 
-uint64_t MakeTrace(const std::string& path, int64_t slices) {
+// How many slices and instants there are; 0 if it failed.
+uint64_t MakeTrace(const std::string& path, uint64_t events) {
   TraceWriter::Options options;
   options.replace = true;
   options.journal = false;
-  auto made = TraceWriter::Create(path, {}, options);
-  if (!made.ok()) return 0;
-  const auto writer = made.Take();
-  std::vector<uint32_t> names;
-  for (int i = 0; i < 30; ++i)
-    names.push_back(writer->Intern(fmt::format("aten::operator_{}", i)));
-  const uint32_t category = writer->Intern("cpu_op");
-  std::vector<uint32_t> tracks;
-  for (uint32_t rank = 1; rank <= 8; ++rank) {
-    Process process;
-    process.number = rank;
-    process.pid = static_cast<int32_t>(4000 + rank);
-    process.name = writer->Intern("python");
-    writer->PutProcess(process);
-    for (uint32_t row = 0; row < 4; ++row) {
-      Track track;
-      track.kind = Track::Kind::kCustom;
-      track.process = rank;
-      track.name = writer->Intern(fmt::format("stream {}", row));
-      tracks.push_back(writer->AddTrack(track));
-    }
-  }
-  uint64_t random = 1, count = 0;
-  const int64_t steps =
-      slices / (kSlicesPerStep * static_cast<int64_t>(tracks.size()));
-  for (int64_t step = 0; step < steps; ++step) {
-    for (const uint32_t track : tracks) {
-      const int64_t begin = 1'000'000'000 + step * 500'000;
-      int64_t now = begin + 100;
-      Event event;
-      event.category = category;
-      for (int i = 0; i + 1 < kSlicesPerStep; ++i) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        event.begin_ns = now;
-        event.dur_ns = 2000 + static_cast<int64_t>(random >> 52);
-        event.depth = 1;
-        event.name = names[static_cast<size_t>(i) % names.size()];
-        writer->AddEvent(track, event);
-        now += event.dur_ns + 500;
-        ++count;
-      }
-      event.begin_ns = begin;
-      event.dur_ns = now - begin;
-      event.depth = 0;
-      event.name = names[0];
-      writer->AddEvent(track, event);
-      ++count;
-    }
-  }
-  return writer->Close().ok() ? count : 0;
+  auto writer = TraceWriter::Create(path, {}, options);
+  if (!writer.ok()) return 0;
+  TrainingTrace(events).WriteTo(*writer.value());
+  if (!writer.value()->Close().ok()) return 0;
+  const auto store = Store::Open(path);
+  uint64_t count = 0;
+  if (store.ok())
+    for (const FrameRef& chunk : store.value()->event_chunks())
+      count += chunk.events.count;
+  return count;
 }
 
 Cost Run(const std::vector<std::string>& words) {
@@ -125,12 +86,12 @@ Cost Run(const std::vector<std::string>& words) {
 
 // The memory of this process would count as that of the programs it starts, so
 // the trace is made in another.
-uint64_t MakeInChild(const std::string& path, int64_t slices) {
+uint64_t MakeInChild(const std::string& path, uint64_t events) {
   int ends[2];
   if (::pipe(ends) != 0) return 0;
   const pid_t child = ::fork();
   if (child == 0) {
-    const uint64_t count = MakeTrace(path, slices);
+    const uint64_t count = MakeTrace(path, events);
     ::_exit(::write(ends[1], &count, sizeof(count)) == sizeof(count) ? 0 : 1);
   }
   uint64_t count = 0;
@@ -147,11 +108,11 @@ double Median(std::vector<double> values) {
 }
 
 int Main(int argc, char** argv) {
-  int64_t slices = 10'000'000;
+  uint64_t events = 10'000'000;
   std::set<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--quick")
-      slices = 200'000;
+      events = 200'000;
     else
       wanted.insert(argv[i]);
   }
@@ -171,7 +132,7 @@ int Main(int argc, char** argv) {
       "/export_bench_XXXXXX";
   if (!::mkdtemp(directory.data())) return 1;
   const std::string trace = directory + "/t.sonde", out = directory + "/t.json";
-  const uint64_t count = MakeInChild(trace, slices);
+  const uint64_t count = MakeInChild(trace, events);
 
   std::vector<double> wall, cpu, plain, open_mb, export_mb;
   for (int round = 0; round < 3; ++round) {
