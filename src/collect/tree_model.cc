@@ -64,9 +64,9 @@ void TreeModel::Rename(uint32_t process, uint32_t thread,
   if (thread != 0) {
     const auto at = threads_.find(thread);
     if (at == threads_.end()) return;
+    renamed_.try_emplace(thread, at->second.name);
     at->second.name = out_.Intern(name);
     out_.PutThread(at->second);
-    renamed_.insert(thread);
     return;
   }
   const auto at = tasks_.find(process);
@@ -154,7 +154,11 @@ void TreeModel::Fork(const TaskRecord& record) {
     return;
   }
   const uint32_t forker = ThreadNumber(parent->row.number, record.ptid);
-  const uint32_t name = forker ? threads_.at(forker).name : parent->row.name;
+  // A child begins with the name the kernel knows.
+  const auto renamed = renamed_.find(forker);
+  const uint32_t name = renamed != renamed_.end() ? renamed->second
+                        : forker                  ? threads_.at(forker).name
+                                                  : parent->row.name;
   if (record.pid == record.ppid) {
     if (ThreadNumber(parent->row.number, record.tid) == 0)
       NewThread(*parent, record.time_ns, record.tid, name);
@@ -197,7 +201,10 @@ void TreeModel::Comm(const TaskRecord& record) {
     Orphan(record);
     return;
   }
-  if (renamed_.contains(number)) return;
+  if (const auto at = renamed_.find(number); at != renamed_.end()) {
+    at->second = out_.Intern(CommOf(record));
+    return;
+  }
   Thread& thread = threads_.at(number);
   thread.name = out_.Intern(CommOf(record));
   out_.PutThread(thread);

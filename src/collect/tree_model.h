@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/time.h"
@@ -210,8 +209,9 @@ class TreeModel {
   std::unordered_map<pid_t, uint32_t> lately_;  // the last one of a pid
   std::map<uint32_t, ProcessTree::TaskState> late_;
   std::map<std::pair<uint32_t, pid_t>, ProcessTree::ThreadState> late_threads_;
-  std::unordered_set<uint32_t> renamed_;  // threads that named themselves
-  Thread root_leader_;                    // its CPU time comes with RootEnded
+  // Threads that named themselves, and what the kernel calls them.
+  std::unordered_map<uint32_t, uint32_t> renamed_;
+  Thread root_leader_;  // its CPU time comes with RootEnded
 };
 
 }  // namespace sonde

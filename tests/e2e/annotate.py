@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""Annotations: what a program says of itself is in the trace, or counted.
+
+The targets are those of guest_test.py; here the real collector records them.
+"""
+
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from common import Runner, equal, true
+
+run = Runner()
+BUILD = os.path.dirname(os.path.dirname(run.sonde))
+LIFE = os.path.join(BUILD, "tests", "guest", "life")
+TALK = os.path.join(BUILD, "tests", "guest", "talk")
+LIBRARY = os.path.join(BUILD, "src", "libsonde.so.1")
+
+
+def query(trace, sql):
+    done = subprocess.run([run.sonde, "query", "--json", trace, sql],
+                          capture_output=True, text=True, timeout=60)
+    equal("query", (done.returncode, done.stderr), (0, ""))
+    return json.loads(done.stdout)["rows"]
+
+
+def count(trace, name):
+    rows = query(trace, f"SELECT count FROM top_ops() WHERE name = '{name}'")
+    return rows[0][0] if rows else 0
+
+
+def lost(trace):
+    rows = query(trace, "SELECT sum(count) FROM loss WHERE reason LIKE 'ring-%'")
+    return rows[0][0] or 0
+
+
+def life(*words, before=None):
+    """Runs a target, and returns its trace and how many records it made."""
+    trace = run.path("t.sonde")
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
+                                LIFE, *map(str, words)],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+    if before:
+        before(process)
+    out, err = process.communicate(timeout=120)
+    equal("status", (process.returncode, err), (0, ""))
+    return trace, int(re.search(r"produced (\d+)", out)[1])
+
+
+def conserved(trace, made):
+    """Everything is there or counted."""
+    seen, gone = count(trace, "one"), lost(trace)
+    true(f"{seen} + {gone} = {made}", seen + gone == made)
+    return seen
+
+
+def mode(name, number, all_seen):
+    def test():
+        trace, made = life(name, number)
+        seen = conserved(trace, made)
+        if all_seen:
+            equal("seen", seen, made)
+    return test
+
+
+def a_stopped_collector_costs_records_and_says_so():
+    def stop(process):
+        time.sleep(0.3)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGCONT)
+    # Threads that record as fast as they can, for about as long.
+    trace, made = life("fork", 200, before=stop)
+    seen = conserved(trace, made)
+    true(f"{made - seen} lost", seen < made)
+
+
+def a_pause_leaves_out_and_a_resume_goes_on():
+    trace = run.path("t.sonde")
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
+                                TALK, "3"], stdout=subprocess.PIPE)
+    time.sleep(0.5)
+    equal("pause", run.ctl("pause").returncode, 0)
+    time.sleep(1)
+    equal("resume", run.ctl("resume").returncode, 0)
+    out = process.communicate(timeout=30)[0]
+    made = int(re.search(rb"produced (\d+)", out)[1])
+    rows = query(trace, "SELECT ts, dur FROM slice WHERE name = 'paused'")
+    equal("pauses", len(rows), 1)
+    begin, dur = rows[0]
+    # The first moments of a pause and of what follows are not exact.
+    inside = query(trace, "SELECT count(*) FROM slice WHERE name = 'step' AND "
+                          f"ts > {begin + 5 * 10**7} AND ts < {begin + dur}")[0][0]
+    equal("steps while paused", inside, 0)
+    seen = count(trace, "step")
+    true(f"{seen} of {made}", made * 0.4 < seen < made * 0.9)
+
+
+def everything_a_program_can_say_is_there():
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", TALK, "0.3"],
+                          capture_output=True, text=True, timeout=30)
+    equal("status", done.returncode, 0)
+    made = int(re.search(r"produced (\d+)", done.stdout)[1])
+    equal("steps", count(trace, "step"), made)
+    equal("arguments", query(
+        trace, "SELECT count(*) FROM slice WHERE name = 'step' AND category = 'ml' "
+               "AND arg_set_id > 0"), [[made]])
+    equal("names", query(trace, "SELECT count(*) FROM thread WHERE name = 'talker'"),
+          [[1]])
+    equal("the process", query(trace, "SELECT name FROM process WHERE name = 'chatty'"),
+          [["chatty"]])
+    rows = query(trace, "SELECT dur FROM slice WHERE name = 'on the device'")
+    equal("device slices", len(rows), made)
+    true(f"a millisecond each, by the device's clock: {rows[:3]}",
+         all(abs(row[0] - 10**6) < 1000 for row in rows))
+    equal("ranges", count(trace, "request"), made)
+    equal("flows", query(trace, "SELECT count(*) FROM flow")[0][0], made)
+    unfinished = query(trace, "SELECT count(*) FROM slice WHERE name = 'never ends' "
+                              "AND unfinished")
+    equal("what never ended", unfinished, [[1]])
+
+
+def a_target_that_scribbles_loses_its_own_and_nothing_else():
+    """Another process of the run writes over the ring of one of two talkers."""
+    trace = run.path("t.sonde")
+    script = f"""
+        {TALK} 1 > {trace}.good & {TALK} 1 > {trace}.bad & bad=$!
+        sleep 0.4
+        for ring in $SONDE_SESSION/$bad-*.ring; do
+          dd if=/dev/urandom of=$ring bs=4096 seek=1040 count=64 conv=notrunc 2>/dev/null
+        done
+        wait"""
+    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", "sh", "-c",
+                           script], capture_output=True, text=True, timeout=60)
+    equal("status", (done.returncode, done.stderr), (0, ""))
+    with open(trace + ".good") as file:
+        made = int(re.search(r"produced (\d+)", file.read())[1])
+    rows = query(trace, "SELECT process_id, count(*) FROM slice JOIN track ON "
+                        "track_id = track.id WHERE slice.name = 'step' GROUP BY 1")
+    true(f"{made} in {rows}", any(row[1] == made for row in rows))
+    true("the damage is told", lost(trace) > 0)
+    run.check(trace)
+
+
+def no_session_directory_is_left():
+    left = glob.glob(f"/dev/shm/sonde-{os.getuid()}-*")
+    life("plain", 1000)
+    new = set(glob.glob(f"/dev/shm/sonde-{os.getuid()}-*")) - set(left)
+    equal("left", new, set())
+
+
+def twins_with_the_library_in_the_target():
+    """Every twin run again, with libsonde.so loaded into every process."""
+    twins = os.path.join(os.path.dirname(os.path.abspath(__file__)), "twins.py")
+    done = subprocess.run([sys.executable, twins, run.sonde], capture_output=True, text=True, timeout=400,
+                          env=dict(os.environ, LD_PRELOAD=LIBRARY))
+    bad = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    equal("twins", (done.returncode, bad), (0, []))
+
+
+for name, number, all_seen in (("plain", 300000, True), ("fork", 30, False),
+                               ("vfork", 30, True), ("exec", 50, True),
+                               ("destructors", 50, True), ("atexit", 10, True),
+                               ("dlclose", 100, True), ("signals", 300000, False),
+                               ("seccomp", 4000, True)):
+    run.case(f"{name}_is_there_or_counted", mode(name, number, all_seen))
+for test in (a_stopped_collector_costs_records_and_says_so,
+             a_pause_leaves_out_and_a_resume_goes_on,
+             everything_a_program_can_say_is_there,
+             a_target_that_scribbles_loses_its_own_and_nothing_else,
+             no_session_directory_is_left,
+             twins_with_the_library_in_the_target):
+    run.case(test.__name__, test)
+run.done()
