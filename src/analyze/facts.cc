@@ -249,6 +249,7 @@ class Builder {
     }
     if (run_.cpu_ns) run_.unattributed_cpu_ns = *run_.cpu_ns - sum.value_or(0);
     run_.cores_used = Ratio(run_.cpu_ns, static_cast<double>(run_.wall_ns));
+    run_.max_rss_bytes = MetaNumber(store_, "max_rss_bytes");
 
     const double whole = static_cast<double>(run_.cpu_ns.value_or(0));
     for (ProcessFacts& p : facts_.processes) {

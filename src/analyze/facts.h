@@ -105,6 +105,9 @@ struct RunFacts {
   // min of the two above: what the run can use. Absent if not known.
   MaybeNumber capacity_cores;
   MaybeNumber cores_used;  // cpu_ns / wall_ns
+  // The kernel's account: the most memory that one process had, of the command
+  // and the descendants it waited for.
+  MaybeNumber max_rss_bytes;
 };
 
 // What happened in one short stretch of the run. All windows are equally long

@@ -167,6 +167,7 @@ Json RunOf(const Report& report) {
           {"cpu_ns", Maybe(run.cpu_ns)},
           {"cpu_from", Text(run.cpu_from)},
           {"cores_used", Maybe(run.cores_used)},
+          {"max_rss_bytes", Whole(run.max_rss_bytes)},
           {"cores", Whole(run.cores)},
           {"allowed_cores", Whole(run.allowed_cores)},
           {"cpu_limit_cores", Maybe(run.cpu_limit_cores)},

@@ -136,6 +136,9 @@ Lines RunLines(const Report& report) {
   } else {
     text += ", CPU not collected";
   }
+  if (run.max_rss_bytes)
+    text += fmt::format(", at most {} in one process",
+                        FormatBytes(*run.max_rss_bytes));
   if (run.paused_ns > 0)
     text += fmt::format(", paused {}", FormatDuration(run.paused_ns));
   if (const std::string exit = store.Meta("exit"); !exit.empty())

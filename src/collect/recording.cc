@@ -140,6 +140,7 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
                             : fmt::format("exit {}", WEXITSTATUS(wait_status)));
   out_->PutMeta("tree_cpu_ns", std::to_string(MicrosToNs(usage.ru_utime) +
                                               MicrosToNs(usage.ru_stime)));
+  out_->PutMeta("max_rss_bytes", std::to_string(usage.ru_maxrss * 1024));
 }
 
 Status Recording::End(int64_t now_ns) {

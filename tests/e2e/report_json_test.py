@@ -65,6 +65,8 @@ FINDING = {
     "where": Maybe({"process": INT, "pid": INT, "process_name": TEXT,
                     "cmdline": Maybe(TEXT), "thread": Maybe(INT),
                     "tid": Maybe(INT), "thread_name": Maybe(TEXT)})}
+SLICE = {"name": TEXT, "count": INT, "total_ns": INT, "self_ns": INT,
+         "mean_ns": INT, "p50_ns": INT, "p99_ns": INT, "share": NUMBER}
 REPORT = {
     "version": INT,
     "trace": {"path": TEXT, "finished": BOOL, "bytes": INT, "events": INT},
@@ -83,8 +85,8 @@ REPORT = {
         "command": [TEXT], "wall_ns": INT, "paused_ns": INT,
         "exit": Maybe({"kind": Words("exit", "signal"), "code": INT}),
         "cpu_ns": Maybe(INT), "cpu_from": Maybe(Words("rusage", "processes")),
-        "cores_used": Maybe(NUMBER), "cores": Maybe(INT),
-        "allowed_cores": Maybe(INT), "cpu_limit_cores": Maybe(NUMBER),
+        "cores_used": Maybe(NUMBER), "max_rss_bytes": Maybe(INT),
+        "cores": Maybe(INT), "allowed_cores": Maybe(INT), "cpu_limit_cores": Maybe(NUMBER),
         "memory_bytes": Maybe(INT), "memory_limit_bytes": Maybe(INT),
         "host": Maybe(TEXT), "kernel": Maybe(TEXT), "cpu_model": Maybe(TEXT),
         "cwd": Maybe(TEXT), "rate_hz": Maybe(NUMBER), "ticks": INT,
@@ -103,9 +105,12 @@ REPORT = {
             "cores", "covered_ns", "mem_total_bytes", "mem_peak_bytes", "swap_total_bytes",
             "swap_peak_bytes", "disk_read_bytes", "disk_write_bytes",
             "net_rx_bytes", "net_tx_bytes")}},
-    "slices": [{"name": TEXT, "count": INT, "total_ns": INT, "self_ns": INT,
-                "mean_ns": INT, "p50_ns": INT, "p99_ns": INT,
-                "share": NUMBER}],
+    "slices": [SLICE],
+    "slice_tracks": [{"process": Maybe(INT), "thread": Maybe(INT), "name": TEXT,
+                      "self_ns": INT, "slices": [SLICE]}],
+    "counters": [{"process": Maybe(INT), "name": TEXT, "unit": TEXT, "values": INT,
+                  "min": Maybe(NUMBER), "max": Maybe(NUMBER),
+                  "mean": Maybe(NUMBER), "last": Maybe(NUMBER)}],
     "marks": [{"time_ns": INT, "text": TEXT}]}
 
 
