@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analyze/scan.h"
 #include "base/text.h"
@@ -97,7 +98,10 @@ Lines MarkLines(const Facts& facts, size_t top) {
 // Which thread spent its time where. One thread is the table above.
 Lines SliceTrackLines(const Facts& facts, size_t top) {
   Lines out;
-  const std::vector<TrackSlices>& tracks = facts.said.tracks;
+  // Rows that have only moments spent no time; they stand last.
+  std::span<const TrackSlices> tracks = facts.said.tracks;
+  while (!tracks.empty() && tracks.back().self_ns == 0)
+    tracks = tracks.first(tracks.size() - 1);
   if (tracks.size() < 2) return out;
   const size_t shown = Shown(tracks.size(), top);
   out.push_back("Where each row of the timeline spent its time");

@@ -20,14 +20,16 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "ring/layout.h"
 
 namespace sonde {
 namespace {
 
 constexpr char kLock[] = "lock";
 constexpr std::string_view kUnfinished = ".new";
-// A container's /dev/shm of 64 MB belongs to the data loaders in it.
-constexpr uint64_t kMinFreeBytes = 16 << 20;
+// A container's /dev/shm of 64 MB belongs to the data loaders in it: a ring
+// must fit into a twentieth.
+constexpr uint64_t kShare = 20;
 constexpr time_t kUnfinishedAgeS = 60;
 constexpr size_t kMaxCommandChars = 1000;
 constexpr size_t kMaxInfoBytes = 256 << 10;
@@ -54,7 +56,8 @@ std::string RuntimeDir() {
 bool HasRoom(const std::string& dir) {
   struct statvfs st;
   return ::statvfs(dir.c_str(), &st) == 0 &&
-         uint64_t{st.f_bavail} * st.f_frsize >= kMinFreeBytes;
+         uint64_t{st.f_blocks} * st.f_frsize / kShare >= kRingBytes &&
+         uint64_t{st.f_bavail} * st.f_frsize >= 2 * kRingBytes;
 }
 
 std::string DirectoryOf(const std::string& path) {
