@@ -3,6 +3,7 @@
 
 #include "ring/ring_reader.h"
 
+#include <signal.h>
 #include <sonde/sonde.h>
 #include <sys/mman.h>
 
@@ -188,13 +189,16 @@ TEST_F(RingReaderTest, ATargetThatScribblesHurtsOnlyItself) {
     for (int i = 0; i < 300'000; ++i) SONDE_INSTANT("good");
   });
   const pid_t bad = StartTarget(session, [] {
-    std::thread([] {
+    char* const base = guest::process->base;
+    const pid_t self = ::getpid();
+    // Another process, with the same file under it.
+    if (::fork() == 0) {
       std::mt19937_64 random(1);
-      char* base = guest::process->base;
       for (int i = 0; i < 2'000'000; ++i)
         base[(i % 2 ? 0 : kBlocks) + random() % kHeaderBytes] = char(random());
+      ::kill(self, SIGKILL);
       ::_exit(0);
-    }).detach();
+    }
     for (;;) SONDE_INSTANT("bad");
   });
   DrainTarget(session, good);

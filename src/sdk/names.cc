@@ -29,24 +29,15 @@ uint32_t Hash(NameKind kind, const char* bytes, size_t size) {
 bool IsSame(const Process* p, uint32_t id, const NameHead& head,
             const char* bytes) {
   const NameHead* at = HeadOf(p, id);
+  if (size_t{id} * 8 + NameBytes(head.bytes) > p->names_ready) return false;
   return at->hash == head.hash && at->bytes == head.bytes &&
          at->kind == head.kind && at->cut == head.cut &&
          std::memcmp(at + 1, bytes, head.bytes) == 0;
 }
 
-// Room for a definition, or 0.
-uint32_t TakeRoom(Process* p, size_t size) {
-  uint64_t at = LoadShared(&p->header()->names_end);
-  do {
-    if (!GrowNames(p, at + size)) return 0;
-  } while (!__atomic_compare_exchange_n(&p->header()->names_end, &at, at + size,
-                                        true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
-  return static_cast<uint32_t>(at / 8);
-}
-
 uint32_t Write(Process* p, const NameHead& head, const char* bytes) {
-  const uint32_t id = TakeRoom(p, NameBytes(head.bytes));
+  const auto id =
+      static_cast<uint32_t>(TakeNameRoom(p, NameBytes(head.bytes)) / 8);
   if (id == 0) {
     __atomic_fetch_add(&p->header()->names_lost, 1, __ATOMIC_RELAXED);
     return 0;
@@ -109,14 +100,13 @@ uint32_t DefineLabel(Process* p, const char* name, const char* category,
   return Define(p, NameKind::kLabel, label, sizeof(label));
 }
 
-void IndexNames(Process* p) {
-  const uint64_t end = p->header()->names_end;
+void IndexNames(Process* p, uint64_t end) {
   for (uint64_t at = kNamesOffset; at < end;) {
     const auto id = static_cast<uint32_t>(at / 8);
     const NameHead head = *HeadOf(p, id);
     // It was being written when the parent forked. What lies behind it keeps
     // its id, and will be defined again if it is asked for.
-    if (head.kind == NameKind{}) return;
+    if (head.kind == NameKind{} || head.bytes > SONDE_MAX_TEXT) return;
     const char* bytes = reinterpret_cast<const char*>(HeadOf(p, id) + 1);
     uint32_t slot;
     if (Find(p, head, bytes, &slot) == 0 && slot < kNameTable)

@@ -26,7 +26,7 @@ uint32_t DefineLabel(Process* p, const char* name, const char* category,
                      uint32_t color);
 
 // Finds again what was copied from the process that forked.
-void IndexNames(Process* p);
+void IndexNames(Process* p, uint64_t end);
 
 // Changes when ids lose their meaning.
 uint32_t Version();

@@ -47,6 +47,7 @@ const ControlPage* control = nullptr;
 uint64_t own_key = 0;
 // Survive fork(): the child copies the names of its parent out of them.
 char* mapped = nullptr;
+std::atomic<uint64_t> names_end = kNamesOffset;
 uint32_t version = 1;
 char path[kMaxPath];
 size_t directory_size = 0;
@@ -63,7 +64,7 @@ uint16_t* Directory(const Process* p) {
 bool IsDrained(const Process* p, uint32_t slot) {
   const auto* tails =
       reinterpret_cast<const uint16_t*>(p->tails + kTailsOffset);
-  return LoadShared(&tails[slot]) == LoadShared(&Directory(p)[slot]);
+  return LoadShared(&tails[slot]) == p->generation[slot];
 }
 
 void AppendNumber(uint64_t value, unsigned base) {
@@ -110,16 +111,11 @@ char* MakeRing(uint64_t names_bytes) {
   return static_cast<char*>(at);
 }
 
-// The definitions of the process that forked, so that ids keep their meaning.
-uint64_t ParentNamesEnd() {
-  if (!mapped) return kNamesOffset;
-  const auto* parent = reinterpret_cast<const RingHeader*>(mapped);
-  return LoadShared(&parent->names_end);
-}
-
 bool MakeFiles(Process* p) {
-  const uint64_t names_end = ParentNamesEnd();
-  uint64_t names_ready = (names_end + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
+  // The definitions of the process that forked are ours too, so that ids keep
+  // their meaning.
+  const uint64_t inherited = names_end;
+  uint64_t names_ready = (inherited + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
   if (names_ready < kFirstNames) names_ready = kFirstNames;
   stem_size = directory_size;
   path[stem_size++] = '/';
@@ -149,10 +145,10 @@ bool MakeFiles(Process* p) {
   header->pid = pid;
   header->tid = Tid();
   header->chunks = kFirstChunks;
-  header->names_end = names_end;
+  header->names_end = inherited;
   if (mapped) {
     std::memcpy(ring + kNamesOffset, mapped + kNamesOffset,
-                names_end - kNamesOffset);
+                inherited - kNamesOffset);
     Unmap(mapped, kRingBytes);
   }
   own_key = key;
@@ -161,6 +157,7 @@ bool MakeFiles(Process* p) {
   p->tails = tails;
   p->base = ring;
   p->names_ready = names_ready;
+  p->chunks = kFirstChunks;
   p->next_chunk = kFirstBlockChunk;
   header->time = Now(p);
   return true;
@@ -170,7 +167,8 @@ bool GrowFile(Process* p, size_t offset, size_t bytes) {
   if (Tails(p)->no_grow != 0 || p->grow_failed >= kMaxGrowFailures)
     return false;
   int error = 0;
-  const int fd = Open(PathOf(".ring"), O_RDWR | O_NOFOLLOW);
+  // MakeRing() was the last to set it.
+  const int fd = Open(path, O_RDWR | O_NOFOLLOW);
   if (fd < 0) {
     error = -fd;
   } else {
@@ -186,8 +184,19 @@ bool GrowFile(Process* p, size_t offset, size_t bytes) {
   return false;
 }
 
+bool GrowNames(Process* p, uint64_t end) {
+  uint64_t ready = p->names_ready;
+  if (end > kNamesEnd) return false;
+  uint64_t to = ready + (ready - kNamesOffset);
+  if (to > kNamesEnd) to = kNamesEnd;
+  if (!GrowFile(p, ready, to - ready)) return false;
+  // Who grew it further was not wrong either.
+  p->names_ready.compare_exchange_strong(ready, to);
+  return end <= p->names_ready;
+}
+
 uint32_t Chunks(const Process* p) {
-  const uint32_t own = LoadShared(&p->header()->chunks);
+  const uint32_t own = p->chunks;
   const uint32_t granted = LoadShared(&Tails(p)->granted);
   const uint32_t chunks = own > granted ? own : granted;
   return chunks < kChunks ? chunks : kChunks;
@@ -196,15 +205,15 @@ uint32_t Chunks(const Process* p) {
 // Two threads may allocate the same chunks at once: that does no harm, and no
 // lock can be left behind by one that is stopped here.
 bool GrowChunks(Process* p) {
-  uint32_t from = LoadShared(&p->header()->chunks);
+  uint32_t from = p->chunks;
   const uint32_t have = from - kFirstBlockChunk;
   uint32_t more = have / 2 < 4 ? 4 : have / 2 > 64 ? 64 : have / 2;
   if (from + more > kChunks) more = kChunks - from;
   if (more == 0) return false;
   if (!GrowFile(p, size_t{from} * kChunkBytes, size_t{more} * kChunkBytes))
     return false;
-  __atomic_compare_exchange_n(&p->header()->chunks, &from, from + more, false,
-                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  if (p->chunks.compare_exchange_strong(from, from + more))
+    StoreShared(&p->header()->chunks, from + more);
   return true;
 }
 
@@ -214,8 +223,10 @@ uint32_t NewChunk(Process* p, bool big, bool reserve) {
   uint32_t chunk = p->next_chunk;
   while (chunk < limit && chunk < Chunks(p)) {
     if (!p->next_chunk.compare_exchange_weak(chunk, chunk + 1)) continue;
-    StoreShared(&p->header()->use[chunk],
-                static_cast<uint8_t>(big ? ChunkUse::kBig : ChunkUse::kSmall));
+    const auto use =
+        static_cast<uint8_t>(big ? ChunkUse::kBig : ChunkUse::kSmall);
+    StoreShared(&p->header()->use[chunk], use);
+    p->use[chunk] = use;
     return chunk;
   }
   return 0;
@@ -233,17 +244,12 @@ bool Take(Process* p, uint32_t slot) {
   return false;
 }
 
-uint8_t UseOf(const Process* p, uint32_t chunk) {
-  return LoadShared(&p->header()->use[chunk]);
-}
-
 // The lowest that is free: few pages stay in the caches.
 bool FindBig(Process* p, uint32_t* slot) {
   const uint32_t chunks = p->next_chunk;
   for (uint32_t chunk = kFirstBlockChunk; chunk < chunks; ++chunk) {
     *slot = chunk * kSlotsPerChunk;
-    if (UseOf(p, chunk) == static_cast<uint8_t>(ChunkUse::kBig) &&
-        Take(p, *slot))
+    if (p->use[chunk] == static_cast<uint8_t>(ChunkUse::kBig) && Take(p, *slot))
       return true;
   }
   return false;
@@ -256,7 +262,7 @@ bool FindSmall(Process* p, uint32_t* slot) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t at = (hint + i) % count;
     *slot = first + at;
-    if (UseOf(p, *slot / kSlotsPerChunk) !=
+    if (p->use[*slot / kSlotsPerChunk] !=
         static_cast<uint8_t>(ChunkUse::kSmall)) {
       i += kSlotsPerChunk - 1 - at % kSlotsPerChunk;
       continue;
@@ -307,16 +313,18 @@ void Release(Process* p, uint32_t slot) {
   p->taken[slot].store(0, std::memory_order_release);
 }
 
-bool GrowNames(Process* p, uint64_t end) {
-  uint64_t ready = p->names_ready;
-  if (end <= ready) return true;
-  if (end > kNamesEnd) return false;
-  uint64_t to = ready + (ready - kNamesOffset);
-  if (to > kNamesEnd) to = kNamesEnd;
-  if (!GrowFile(p, ready, to - ready)) return false;
-  // Who grew it further was not wrong either.
-  p->names_ready.compare_exchange_strong(ready, to);
-  return end <= p->names_ready;
+void PublishLease(Process* p, uint32_t slot, uint16_t generation) {
+  p->generation[slot] = generation;
+  StoreShared(&Directory(p)[slot], generation);
+}
+
+uint64_t TakeNameRoom(Process* p, size_t bytes) {
+  uint64_t at = names_end;
+  do {
+    if (at + bytes > p->names_ready && !GrowNames(p, at + bytes)) return 0;
+  } while (!names_end.compare_exchange_weak(at, at + bytes));
+  StoreShared(&p->header()->names_end, at + bytes);
+  return at;
 }
 
 bool Attach(Process* p) {
@@ -327,7 +335,7 @@ bool Attach(Process* p) {
     p->state = Process::kFailed;
     return false;
   }
-  IndexNames(p);
+  IndexNames(p, names_end);
   p->state = Process::kReady;
   StoreShared(&p->header()->magic, kRingMagic);
   return true;

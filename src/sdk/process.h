@@ -44,6 +44,12 @@ struct Process {
   char* base;      // of the ring file
   const char* tails;
 
+  // The file says these too, for the collector. What others scribble there
+  // must not lead us to pages that are not allocated.
+  std::atomic<uint32_t> chunks;
+  std::atomic<uint8_t> use[kChunks];  // ChunkUse
+  std::atomic<uint16_t> generation[kSlots];
+
   std::atomic<uint32_t> next_chunk;   // never used before
   std::atomic<uint32_t> small_hint;   // where a small block was free
   std::atomic<uint32_t> grow_failed;  // in a row
@@ -95,8 +101,11 @@ bool Lease(Process* p, bool big, bool reserve, Block* block);
 // Gives a block back, to be used again when the collector has read it.
 void Release(Process* p, uint32_t slot);
 
-// Allocates names up to `end`. False: cannot.
-bool GrowNames(Process* p, uint64_t end);
+// Starts the next generation of a block that is leased, its foot being ready.
+void PublishLease(Process* p, uint32_t slot, uint16_t generation);
+
+// Takes room for a definition. Its place in the file, or 0: there is none.
+uint64_t TakeNameRoom(Process* p, size_t bytes);
 
 // For as long as `stop` is set, nothing is recorded in this process.
 void SetPaused(bool paused);

@@ -80,8 +80,7 @@ bool NextBlock(Process* p, Writer* w, bool shared) {
     StoreShared(&w->foot->state, static_cast<uint16_t>(BlockState::kClosed));
     Release(p, w->slot);
   }
-  auto* directory = reinterpret_cast<uint16_t*>(p->base + kDirectoryOffset);
-  uint16_t generation = static_cast<uint16_t>(directory[block.slot] + 1);
+  auto generation = static_cast<uint16_t>(p->generation[block.slot] + 1);
   if (generation == 0) generation = 1;
   BlockFoot* const foot = block.foot();
   foot->left = BlockRoom(block.big);
@@ -92,7 +91,7 @@ bool NextBlock(Process* p, Writer* w, bool shared) {
   foot->generation = generation;
   foot->state = static_cast<uint16_t>(BlockState::kOpen);
   foot->time = Now(p);
-  StoreShared(&directory[block.slot], generation);
+  PublishLease(p, block.slot, generation);
   w->slot = block.slot;
   w->abi.cur = block.data;
   w->foot = foot;
@@ -137,8 +136,8 @@ void CountHomeless(Process* p, uint64_t count) {
   const uint64_t now = Now(p);
   RingHeader* const header = p->header();
   if (__atomic_fetch_add(&header->lost, count, __ATOMIC_RELAXED) == 0)
-    header->lost_from = now;
-  header->lost_to = now;
+    StoreShared(&header->lost_from, now);
+  StoreShared(&header->lost_to, now);
 }
 
 void CountLoss(Process* p, Writer* w, LostWhy why) {
