@@ -201,8 +201,9 @@ uint32_t EventMaskOf(int column) {
     case kColTrack:
       return 0;
     case kColTs:
-    case kColDur:
       return kMaskTime;
+    case kColDur:
+      return kMaskDur;
     case kColName:
     case kColNameId:
       return kMaskName;

@@ -377,18 +377,18 @@ bool EventChunkDecoder::has_summaries() const {
 bool EventChunkDecoder::Decode(uint32_t mask, EventColumns& out) {
   // What is decoded again keeps its size, so that it is not cleared for
   // nothing.
-  if (!(mask & kMaskTime)) {
-    out.end_ns.clear();
-    out.dur_ns.clear();
-  }
+  if (!(mask & kMaskTime)) out.end_ns.clear();
+  if (!(mask & (kMaskTime | kMaskDur))) out.dur_ns.clear();
   if (!(mask & kMaskName)) out.name.clear();
   if (!(mask & kMaskDepth)) out.depth.clear();
   for (auto& values : out.rare) values.clear();
   const size_t count = info_.count;
   bool ok = true;
+  if (mask & (kMaskTime | kMaskDur))
+    ok = columns_.Values(Id(EventColumn::kDur), count, scratch_, out.dur_ns);
   if (mask & kMaskTime) {
-    ok = columns_.Values(Id(EventColumn::kEnd), count, scratch_, out.end_ns) &&
-         columns_.Values(Id(EventColumn::kDur), count, scratch_, out.dur_ns);
+    ok = ok &&
+         columns_.Values(Id(EventColumn::kEnd), count, scratch_, out.end_ns);
     uint64_t at = static_cast<uint64_t>(info_.first_end_ns);
     if (info_.sorted) {
       for (int64_t& v : out.end_ns)
@@ -403,6 +403,9 @@ bool EventChunkDecoder::Decode(uint32_t mask, EventColumns& out) {
       ok = out.dur_ns[i] >= 0 && out.end_ns[i] >= info_.begin_ns &&
            out.end_ns[i] <= info_.end_ns &&
            out.dur_ns[i] <= out.end_ns[i] - info_.begin_ns;
+  } else if (mask & kMaskDur) {
+    for (size_t i = 0; ok && i < count; ++i)
+      ok = out.dur_ns[i] >= 0 && out.dur_ns[i] <= info_.end_ns - info_.begin_ns;
   }
   if (ok && (mask & kMaskName))
     ok = columns_.Values(Id(EventColumn::kName), count, scratch_, out.name);

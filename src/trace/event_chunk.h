@@ -127,6 +127,7 @@ enum EventColumnMask : uint32_t {
   kMaskRare = 8,  // the others, kind included
   kMaskAll = 15,
   kMaskKind = 16,  // of the rare ones, only the kind
+  kMaskDur = 32,   // dur_ns alone, checked against the chunk only
 };
 
 // Reads the payload of a kEvents frame. Every function returns false if the

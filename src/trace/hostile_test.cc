@@ -12,11 +12,12 @@ namespace {
 
 // A chunk of one event on depth 0 that says of itself what `info` says.
 std::string EventPayload(const EventChunkInfo& info, uint64_t depth,
-                         std::string_view lod = {}) {
+                         std::string_view lod = {}, uint64_t dur = 0) {
   ByteWriter out;
   info.Encode(out);
   CompressionMemory memory;
   ColumnWriter columns(memory);
+  columns.AddConstant(static_cast<uint8_t>(EventColumn::kDur), dur);
   columns.AddConstant(static_cast<uint8_t>(EventColumn::kDepth), depth);
   if (!lod.empty()) columns.Add(static_cast<uint8_t>(EventColumn::kLod), lod);
   columns.AppendTo(out);
@@ -59,6 +60,20 @@ TEST(Hostile, ADepthBeyondTheChunksMaximumIsDamage) {
   ASSERT_TRUE(decoder.Open(payload));
   EXPECT_TRUE(decoder.Decode(kMaskTime | kMaskName, columns));
   EXPECT_FALSE(decoder.Decode(kMaskAll, columns));
+}
+
+TEST(Hostile, ADurationLongerThanTheChunkIsDamage) {
+  EventChunkInfo info = OneEvent();
+  info.end_ns = info.first_end_ns = 150;
+  EventChunkDecoder decoder;
+  EventColumns columns;
+  for (const auto& [dur, want] :
+       {std::pair(uint64_t{50}, true), {51, false}, {UINT64_MAX, false}}) {
+    const std::string payload = EventPayload(info, 0, {}, dur);
+    ASSERT_TRUE(decoder.Open(payload));
+    EXPECT_EQ(decoder.Decode(kMaskDur, columns), want) << dur;
+    EXPECT_EQ(decoder.Decode(kMaskTime, columns), want) << dur;
+  }
 }
 
 TEST(Hostile, LevelOfDetailRowsAreBoundedByTheDepth) {
