@@ -86,9 +86,9 @@ def a_pause_leaves_out_and_a_resume_goes_on():
     process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
                                 TALK, "3"], stdout=subprocess.PIPE)
     time.sleep(0.5)
-    equal("pause", run.ctl("pause").returncode, 0)
+    equal("pause", run.ctl("pause", "--session", str(process.pid)).returncode, 0)
     time.sleep(1)
-    equal("resume", run.ctl("resume").returncode, 0)
+    equal("resume", run.ctl("resume", "--session", str(process.pid)).returncode, 0)
     out = process.communicate(timeout=30)[0]
     made = int(re.search(rb"produced (\d+)", out)[1])
     rows = query(trace, "SELECT ts, dur FROM slice WHERE name = 'paused'")
