@@ -102,8 +102,10 @@ struct sonde_abi_writer {
 
 #define SONDE_ABI_BUSY 0xffffffffu
 
-/* Points to a word that is 0 while nobody records. */
-extern const uint32_t* sonde_abi_on;
+/* 0: there is no session, or the program has paused. */
+extern uint32_t sonde_abi_on;
+/* The session's own word: 0 while it is paused, and when it is over. */
+extern const uint32_t* sonde_abi_session;
 extern __thread struct sonde_abi_writer* sonde_abi_self
     __attribute__((tls_model("initial-exec")));
 
@@ -133,11 +135,13 @@ SONDE_ABI_INLINE uint64_t sonde_abi_ticks(void) {
 #endif
 }
 
-/* Code is laid out for the case that nobody records: then it falls through,
- * and a recording pays for a jump what it does not notice. */
+/* Code is laid out for the case that nobody records: then it falls through
+ * after one comparison, and a recording pays for the rest what it does not
+ * notice. */
 SONDE_ABI_INLINE int sonde_abi_recording(void) {
-  return __builtin_expect(__atomic_load_n(sonde_abi_on, __ATOMIC_RELAXED) != 0,
-                          0);
+  return __builtin_expect(__atomic_load_n(&sonde_abi_on, __ATOMIC_RELAXED) != 0,
+                          0) &&
+         __atomic_load_n(sonde_abi_session, __ATOMIC_RELAXED) != 0;
 }
 
 /* Puts a record with up to two words into the ring. 0: the library must do it.

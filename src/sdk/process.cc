@@ -19,10 +19,9 @@
 #endif
 
 extern "C" {
-// What `sonde_abi_on` points to while there is no session.
-static const uint32_t sonde_never = 0;
-__attribute__((visibility("default"))) const uint32_t* sonde_abi_on =
-    &sonde_never;
+__attribute__((visibility("default"))) uint32_t sonde_abi_on = 0;
+__attribute__((visibility("default"))) const uint32_t* sonde_abi_session =
+    &sonde_abi_on;
 __attribute__((visibility("default"))) __thread sonde_abi_writer* sonde_abi_self
     __attribute__((tls_model("initial-exec"))) = nullptr;
 }
@@ -344,9 +343,7 @@ bool Attach(Process* p) {
 uint32_t Version() { return version; }
 
 void SetPaused(bool paused) {
-  __atomic_store_n(&sonde_abi_on,
-                   paused || !control ? &sonde_never : &control->recording,
-                   __ATOMIC_RELAXED);
+  __atomic_store_n(&sonde_abi_on, !paused && control, __ATOMIC_RELAXED);
 }
 
 void Start(const char* directory) {
@@ -380,7 +377,10 @@ void Start(const char* directory) {
   process = static_cast<Process*>(state);
   // At once and not at the first record: by then the target may have given up
   // the right to open files.
-  if (Attach(process)) SetPaused(false);
+  if (!Attach(process)) return;
+  sonde_abi_session = &control->recording;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  SetPaused(false);
 }
 
 }  // namespace sonde::guest
