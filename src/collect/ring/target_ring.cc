@@ -15,6 +15,7 @@ namespace {
 // How long a process and a thread may be unknown to the tree.
 constexpr int64_t kUnknownNs = 2 * kNsPerSec;
 constexpr int kUnknownPasses = 5;
+constexpr int64_t kFilterEveryNs = kNsPerSec;
 constexpr size_t kMostMaps = 8 << 20;
 
 // The last number of the NSpid line: the pid as the process sees it.
@@ -86,8 +87,11 @@ bool TargetRing::FindProcess(int64_t now_ns) {
 }
 
 void TargetRing::Begin() {
-  if (const auto live = tree_.live().find(process_); live != tree_.live().end())
-    has_cpu_clock_ = ::clock_getcpuclockid(live->second.pid, &cpu_clock_) == 0;
+  if (const auto live = tree_.live().find(process_);
+      live != tree_.live().end()) {
+    pid_ = live->second.pid;
+    has_cpu_clock_ = ::clock_getcpuclockid(pid_, &cpu_clock_) == 0;
+  }
   Annotations::Options options;
   options.process = process_;
   options.ticks = clock_;
@@ -115,6 +119,20 @@ bool TargetRing::Ran() {
   return true;
 }
 
+// A program that lets a filter kill it for system calls must not make one for
+// us, not even to get more room.
+void TargetRing::LookForFilter(int64_t now_ns) {
+  if (pid_ == 0 || now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kFilterEveryNs;
+  const auto status = ReadFile(fmt::format("/proc/{}/status", pid_));
+  if (!status.ok() ||
+      (status.value().find("\nSeccomp:\t1\n") == std::string::npos &&
+       status.value().find("\nSeccomp:\t2\n") == std::string::npos))
+    return;
+  publisher_.ForbidGrowth();
+  next_look_ns_ = INT64_MAX;
+}
+
 size_t TargetRing::Read(int64_t now_ns) {
   if (!begun()) {
     if (found_ns_ == 0) found_ns_ = now_ns;
@@ -122,6 +140,7 @@ size_t TargetRing::Read(int64_t now_ns) {
     Begin();
   }
   if (!Ran()) return 0;
+  LookForFilter(now_ns);
   const size_t bytes = reader_.Read(*this);
   const auto drained = reader_.TakeDrained();
   drained_.insert(drained_.end(), drained.begin(), drained.end());

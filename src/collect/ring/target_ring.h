@@ -70,6 +70,7 @@ class TargetRing : RingSink {
   bool Maps(pid_t pid) const;
   void Begin();
   bool Ran();
+  void LookForFilter(int64_t now_ns);
   int64_t ToNs(uint64_t time) const;
   void Convert(bool last);
   void Keep(const Piece& piece);
@@ -89,6 +90,8 @@ class TargetRing : RingSink {
   clockid_t cpu_clock_ = 0;
   bool has_cpu_clock_ = false;
   int64_t cpu_ns_ = -1;
+  pid_t pid_ = 0;  // as we see it; 0: not alive
+  int64_t next_look_ns_ = 0;
   std::vector<DrainedBlock> drained_;
   std::vector<Piece> pieces_, kept_;
   std::vector<uint64_t> words_, kept_words_;
