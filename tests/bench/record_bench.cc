@@ -192,33 +192,6 @@ void TwoThreadsBar() {
   Report("record_pair_2threads", value, "x", 1.2, true, Sync().lost - before);
 }
 
-// Bursts every millisecond from two threads. Returns what was lost.
-uint64_t PacedRun(long events_per_second, int milliseconds) {
-  const uint64_t before = Sync().lost;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 2; ++i)
-    threads.emplace_back([=] {
-      int64_t next = NowNs();
-      for (int ms = 0; ms < milliseconds; ++ms) {
-        InlinePairs(events_per_second / 4000);
-        next += kNsPerMs;
-        const int64_t wait = next - NowNs();
-        if (wait > 0) ::usleep(static_cast<useconds_t>(wait / 1000));
-      }
-    });
-  for (auto& thread : threads) thread.join();
-  return Sync().lost - before;
-}
-
-void DrainRateBar() {
-  long held = 0;
-  for (const long millions : {5, 10, 15, 20, 30, 40}) {
-    if (PacedRun(millions * 1'000'000, quick ? 50 : 1000) != 0) break;
-    held = millions;
-  }
-  Report("drain_rate", double(held), "M/s", 10, false, 0);
-}
-
 void AttachBars() {
   std::vector<double> times;
   for (int i = 0; i < (quick ? 5 : 100); ++i)
@@ -278,7 +251,6 @@ int Target() {
   PairBars();
   TwoThreadsBar();
   AttachBars();
-  DrainRateBar();
   Report("record_memory_mb", double(Sync().most_bytes) / 1e6, "MB", 67.2, true,
          0);
   return all_ok ? 0 : 1;
