@@ -201,7 +201,7 @@ void AttachBars() {
       times.push_back(double(NowNs() - start) / 1e3);
     }).join();
   const uint64_t before = Sync().lost;
-  Report("attach_thread_us", Median(times), "us", 20, true, 0);
+  Report("attach_us", Median(times), "us", 20, true, 0);
   times.clear();
   for (int i = 0; i < (quick ? 5 : 50); ++i) {
     int ends[2];
