@@ -135,7 +135,6 @@ TEST(Sampler, AnIdleProcessAddsNoValues) {
 }
 
 TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
-  const int64_t before_ns = NowNs();
   const TraceContents trace = Record(true, [] {
     for (int i = 0; i < 60; ++i) {
       Spin(50 * kNsPerUs);
@@ -146,7 +145,6 @@ TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
     ::usleep(400'000);
     return memory[1] - 1;
   });
-  const int64_t took_ms = (NowNs() - before_ns) / kNsPerMs;
   const uint32_t cpu = trace.FindSeries("cpu_ns", Series::Scope::kProcess, 1);
   const uint32_t user =
       trace.FindSeries("voluntary_switches", Series::Scope::kThread, 1);
@@ -159,10 +157,10 @@ TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
   EXPECT_NE(user, 0u);
   const size_t clock_values = trace.points.at(cpu).size();
   const size_t file_values = trace.points.at(wait).size();
-  EXPECT_GE(clock_values, 20u);
-  // Besides: the first, the last, and Gone.
-  EXPECT_LE(static_cast<int64_t>(file_values), took_ms / 240 + 4);
-  EXPECT_GE(file_values, 4u);
+  EXPECT_GE(clock_values, 10u);
+  // At a hundred ticks a second, and with a few for its beginning and end.
+  EXPECT_LE(2 * file_values, clock_values);
+  EXPECT_GE(file_values, 3u);
   // What it did last is seen even though it has not run since.
   int64_t first_rss = 0, last_rss = 0;
   for (const auto& point : trace.points.at(rss)) {
