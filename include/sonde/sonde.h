@@ -58,10 +58,11 @@ SONDE_API void sonde_clock_pair(uint32_t clock, uint64_t its_time);
 /* The id of a call site, remembered in it. */
 SONDE_API uint32_t sonde_site_id(struct sonde_site* site);
 
+/* Of literals only: a site is looked up once. */
 #define SONDE_SITE(name) \
-  { name, NULL, 0, 0, 0 }
+  { "" name "", NULL, 0, 0, 0 }
 #define SONDE_SITE_IN(category, name) \
-  { name, category, 0, 0, 0 }
+  { "" name "", "" category "", 0, 0, 0 }
 
 /* --- anything ---------------------------------------------------------- */
 
@@ -253,11 +254,11 @@ SONDE_ABI_INLINE struct sonde_arg sonde_arg_pointer(uint32_t key,
 }
 SONDE_ABI_INLINE struct sonde_arg sonde_arg_text(uint32_t key,
                                                  const char* text) {
-  /* One more than is kept, so that what was cut is known to be. */
-  const char* const end =
-      text ? (const char*)memchr(text, 0, SONDE_MAX_TEXT + 1) : NULL;
-  const size_t size = end ? (size_t)(end - text) : SONDE_MAX_TEXT + 1;
-  return sonde_arg_make(key, SONDE_ARG_TEXT, text ? size : 0, text);
+  /* Up to one more than is kept, so that what was cut is known to be. */
+  size_t size = 0;
+  if (text && sonde_abi_recording())
+    while (size <= SONDE_MAX_TEXT && text[size]) ++size;
+  return sonde_arg_make(key, SONDE_ARG_TEXT, size, text);
 }
 SONDE_ABI_INLINE struct sonde_arg sonde_arg_bytes(uint32_t key,
                                                   const void* bytes,

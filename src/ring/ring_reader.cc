@@ -7,11 +7,11 @@
 //    after its block n, that thread's blocks up to n are handed out.
 // 3. Then the other blocks, thread by thread, in order.
 //
-// A thread closes block n before it publishes the lease of n + 1, and writes to
-// the overflow only when block n is full. So whoever has seen the lease of n +
-// 1 finds block n complete if he reads it afterwards, and whoever reads the
-// overflow after the directory finds there all that came before the leases in
-// it.
+// A thread closes block n before it publishes the lease of n + 1, and once it
+// has written to the overflow it writes nothing more into block n. So whoever
+// has seen the lease of n + 1 finds block n complete if he reads it afterwards,
+// and whoever reads the overflow after the directory finds there all that came
+// before the leases in it.
 
 #include "ring/ring_reader.h"
 

@@ -28,6 +28,16 @@ int8_t StepOf(uint32_t kind) {
   return kind == SONDE_KIND_BEGIN ? 1 : kind == SONDE_KIND_END ? -1 : 0;
 }
 
+// A slice on a row of its own is not one of the thread's.
+bool OnTrack(const sonde_arg* args, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if (args[i].type == SONDE_ARG_TRACK) return true;
+  return false;
+}
+
+// Numbers that were given. Copied by fork(): a child does not give them again.
+std::atomic<uint64_t> ids = 0;
+
 // How an argument lies in a record.
 struct Shape {
   uint64_t head;
@@ -186,11 +196,14 @@ void sonde_end(void) {
 void sonde_record(uint32_t kind, uint32_t id, const uint64_t* words,
                   size_t word_count, const sonde_arg* args, size_t arg_count) {
   if (!sonde_abi_recording()) return;
+  // These are the library's own words.
+  if (kind == SONDE_KIND_LOST || kind == SONDE_KIND_THREAD) return;
   if (kind == 0 || kind > 255 || word_count > SONDE_MAX_WORDS) return;
   auto total = static_cast<uint32_t>(word_count);
   const size_t fit = FitArgs(args, arg_count, &total);
   const Draft draft = {id, static_cast<uint8_t>(kind),
-                       static_cast<uint8_t>(total), StepOf(kind)};
+                       static_cast<uint8_t>(total),
+                       OnTrack(args, fit) ? int8_t{0} : StepOf(kind)};
   const Room room = Open(draft);
   if (!room.words) return;
   uint64_t* to = room.words;
@@ -211,7 +224,7 @@ uint64_t sonde_now(void) {
 
 uint64_t sonde_new_id(void) {
   Process* const p = Ready();
-  return p ? ++p->ids : 0;
+  return p ? ++ids : 0;
 }
 
 void sonde_thread_name(const char* name) {

@@ -48,6 +48,8 @@ uint64_t own_key = 0;
 char* mapped = nullptr;
 std::atomic<uint64_t> names_end = kNamesOffset;
 uint32_t version = 1;
+uint32_t writer_base = 0;
+std::atomic<uint32_t> writers_noted = 0;  // the most that were ever in use
 char path[kMaxPath];
 size_t directory_size = 0;
 size_t stem_size = 0;
@@ -148,10 +150,16 @@ bool MakeFiles(Process* p) {
   if (mapped) {
     std::memcpy(ring + kNamesOffset, mapped + kNamesOffset,
                 inherited - kNamesOffset);
-    Unmap(mapped, kRingBytes);
   }
   own_key = key;
+  // In this order: another thread may fork at any moment, and its child reads
+  // what `mapped` points to.
+  char* const old = mapped;
   mapped = ring;
+  if (old) Unmap(old, kRingBytes);
+  // The thread that forked still points to its writer of before, which is wiped
+  // and must not become another's.
+  writer_base = writers_noted < kMaxThreads / 2 ? writers_noted.load() : 0;
   p->clock = control->clock;
   p->tails = tails;
   p->base = ring;
@@ -163,8 +171,7 @@ bool MakeFiles(Process* p) {
 }
 
 bool GrowFile(Process* p, size_t offset, size_t bytes) {
-  if (Tails(p)->no_grow != 0 || p->grow_failed >= kMaxGrowFailures)
-    return false;
+  if (!MayCall(p) || p->grow_failed >= kMaxGrowFailures) return false;
   int error = 0;
   // MakeRing() was the last to set it.
   const int fd = Open(path, O_RDWR | O_NOFOLLOW);
@@ -211,8 +218,14 @@ bool GrowChunks(Process* p) {
   if (more == 0) return false;
   if (!GrowFile(p, size_t{from} * kChunkBytes, size_t{more} * kChunkBytes))
     return false;
-  if (p->chunks.compare_exchange_strong(from, from + more))
-    StoreShared(&p->header()->chunks, from + more);
+  if (!p->chunks.compare_exchange_strong(from, from + more)) return true;
+  // Whoever grew it further may have said so before us.
+  uint32_t* const shown = &p->header()->chunks;
+  uint32_t said = LoadShared(shown);
+  while (said < from + more &&
+         !__atomic_compare_exchange_n(shown, &said, from + more, false,
+                                      __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+  }
   return true;
 }
 
@@ -274,6 +287,16 @@ bool FindSmall(Process* p, uint32_t* slot) {
 }
 
 }  // namespace
+
+bool MayCall(const Process* p) { return Tails(p)->no_grow == 0; }
+
+uint32_t WriterBase() { return writer_base; }
+
+void NoteWriter(uint32_t index) {
+  uint32_t most = writers_noted;
+  while (most < index && !writers_noted.compare_exchange_weak(most, index)) {
+  }
+}
 
 uint64_t Now(const Process* p) {
   if (p->clock == static_cast<uint32_t>(WireClock::kTicks))

@@ -23,6 +23,7 @@ struct Writer {
   uint32_t sequence;  // of the next block
   uint32_t used;      // 0: wiped by fork, or given back
   uint32_t next_free;
+  uint32_t sealed;  // it has records in the overflow: none in this block
   // Losses that no record tells yet, by LostWhy.
   struct Loss {
     uint64_t count, from, to;
@@ -57,7 +58,6 @@ struct Process {
   std::atomic<uint64_t> full[4];
   std::atomic<uint64_t> early_lost;   // while attaching
   std::atomic<uint64_t> names_ready;  // allocated up to here
-  std::atomic<uint64_t> ids;
 
   std::atomic<uint32_t> writers;       // taken from the array
   std::atomic<uint64_t> free_writers;  // tag, index + 1
@@ -103,6 +103,14 @@ void Release(Process* p, uint32_t slot);
 
 // Starts the next generation of a block that is leased, its foot being ready.
 void PublishLease(Process* p, uint32_t slot, uint16_t generation);
+
+// False: a filter may kill the process for a system call.
+bool MayCall(const Process* p);
+
+// Writers up to this index may still be pointed to by the thread that forked
+// this process. And: this one is in use.
+uint32_t WriterBase();
+void NoteWriter(uint32_t index);
 
 // Takes room for a definition. Its place in the file, or 0: there is none.
 uint64_t TakeNameRoom(Process* p, size_t bytes);

@@ -134,6 +134,38 @@ TEST_F(RecorderTest, AKilledTargetLosesNothingItHadRecorded) {
   EXPECT_EQ(session.damaged(), 0u);
 }
 
+TEST_F(RecorderTest, InAForkedChildAnotherThreadMayRecordFirst) {
+  constexpr long kMany = 20'000;
+  ASSERT_EQ(RunTarget(session,
+                      [] {
+                        Pairs(10);
+                        const pid_t child = ::fork();
+                        if (child == 0) {
+                          std::thread other([] { Pairs(kMany); });
+                          ::usleep(1000);
+                          Pairs(kMany);
+                          other.join();
+                          ::_exit(0);
+                        }
+                        int status;
+                        ::waitpid(child, &status, 0);
+                        ::_exit(WEXITSTATUS(status));
+                      }),
+            0);
+  EXPECT_EQ(session.records() + session.lost(), 30u + 2 * 3 * kMany);
+  EXPECT_EQ(session.lost(), 0u);
+  std::map<uint32_t, int> depth;  // by thread: begins and ends must match
+  for (const Seen& record : seen) {
+    int& now = depth[record.thread];
+    if (record.head.kind == SONDE_KIND_BEGIN) {
+      ASSERT_EQ(record.head.depth, now++);
+    }
+    if (record.head.kind == SONDE_KIND_END) {
+      ASSERT_EQ(record.head.depth, --now);
+    }
+  }
+}
+
 TEST_F(RecorderTest, AForkedChildHasARingOfItsOwnAndKeepsTheIds) {
   ASSERT_EQ(RunTarget(session,
                       [] {

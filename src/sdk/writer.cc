@@ -95,6 +95,7 @@ bool NextBlock(Process* p, Writer* w, bool shared) {
   w->slot = block.slot;
   w->abi.cur = block.data;
   w->foot = foot;
+  w->sealed = 0;
   ShowLost(w);
   return true;
 }
@@ -120,7 +121,8 @@ bool MakeRoom(Process* p, Writer* w, size_t bytes, bool shared) {
     const uint64_t nested = w->loss[1].count;
     const size_t need =
         bytes + ((full != 0) + (nested != 0)) * RecordBytes(kLossWords);
-    if (w->foot && static_cast<size_t>(EndOf(w) - w->abi.cur) >= need) {
+    if (w->foot && !w->sealed &&
+        static_cast<size_t>(EndOf(w) - w->abi.cur) >= need) {
       if (full != 0) TellLoss(p, w, LostWhy::kFull, full);
       if (nested != 0) TellLoss(p, w, LostWhy::kNested, nested);
       return true;
@@ -177,17 +179,19 @@ Writer* NewWriter(Process* p) {
     if (p->free_writers.compare_exchange_weak(top, next)) break;
   }
   if (index == 0) {
-    index = ++p->writers;
+    index = WriterBase() + ++p->writers;
     if (index > kMaxThreads) {
       --p->writers;
       CountHomeless(p, 1);
       return nullptr;
     }
+    NoteWriter(index);
   }
   Writer* const w = &p->threads[index - 1];
   *w = {};
   w->number = __atomic_add_fetch(&p->header()->threads, 1, __ATOMIC_RELAXED);
-  w->tid = Tid();
+  // Where a filter forbids system calls it stays unknown.
+  w->tid = MayCall(p) ? Tid() : 0;
   w->abi.version = Version();
   w->used = 1;
   Fence();
@@ -227,7 +231,7 @@ bool OpenOverflow(Process* p, const Writer* own, size_t bytes) {
 // the session's.
 void Unlock(const Process* p, Writer* w, uint32_t version) {
   const bool fast = p->clock == static_cast<uint32_t>(WireClock::kTicks);
-  w->abi.end = fast && !HasLoss(w) ? EndOf(w) : nullptr;
+  w->abi.end = fast && !w->sealed && !HasLoss(w) ? EndOf(w) : nullptr;
   Fence();
   // A handler may have lost something between the last two lines.
   if (HasLoss(w)) w->abi.end = nullptr;
@@ -256,6 +260,8 @@ Room Open(const Draft& draft) {
   Writer* into = w;
   if (!MakeRoom(p, w, bytes, false)) {
     into = OpenOverflow(p, w, bytes) ? &p->overflow : nullptr;
+    // A later, smaller record must not get in front of this one.
+    if (into) w->sealed = 1;
     if (!into) {
       CountLoss(p, w, LostWhy::kFull);
       StepDepth(w, draft.step);
