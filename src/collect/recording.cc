@@ -63,7 +63,7 @@ bool Recording::Tick(int64_t now_ns) {
 }
 
 int64_t Recording::next_drain_ns() const {
-  return rings_ ? rings_->next_ns() : INT64_MAX;
+  return rings_ ? rings_->next_ns() : INT64_MAX / 2;
 }
 
 void Recording::Drain(int64_t now_ns) {
@@ -158,7 +158,9 @@ Status Recording::End(int64_t now_ns) {
     missing.push_back({{"source", "annotations of the program"},
                        {"why", rings_why_},
                        {"cure", ""}});
-  for (const auto& list : {tree_->not_collected(), sampler_->not_collected()})
+  for (const auto& list :
+       {tree_->not_collected(), sampler_->not_collected(),
+        rings_ ? rings_->not_collected() : std::vector<NotCollected>()})
     for (const NotCollected& one : list)
       missing.push_back(
           {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});

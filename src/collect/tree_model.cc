@@ -301,7 +301,10 @@ void TreeModel::Detach(uint32_t number) {
   task.cpu_known = false;
 }
 
-void TreeModel::Settle(int64_t now_ns) {
+// Forgets those that ended a while ago. Not each time: in a storm of short
+// processes there are many.
+void TreeModel::Sweep(int64_t now_ns) {
+  next_sweep_ns_ = now_ns + kPatienceNs / 2;
   const int64_t late_ns = now_ns - 2 * kPatienceNs;
   std::erase_if(late_,
                 [&](const auto& one) { return one.second.end_ns < late_ns; });
@@ -309,6 +312,10 @@ void TreeModel::Settle(int64_t now_ns) {
                 [&](const auto& one) { return !late_.contains(one.second); });
   std::erase_if(late_threads_,
                 [&](const auto& one) { return one.second.end_ns < late_ns; });
+}
+
+void TreeModel::Settle(int64_t now_ns) {
+  if (now_ns >= next_sweep_ns_) Sweep(now_ns);
   for (auto at = want_cmdline_.begin(); at != want_cmdline_.end();) {
     const auto task = tasks_.find(at->first);
     bool done = task == tasks_.end();

@@ -176,6 +176,7 @@ class TreeModel {
     if (orphans_.size() < kMostOrphans) orphans_.push_back(record);
   }
   void Replay(pid_t pid);
+  void Sweep(int64_t now_ns);
   void Expire(int64_t now_ns);
   Task* Find(pid_t pid);
   uint32_t ThreadNumber(uint32_t process, pid_t tid) const;
@@ -190,6 +191,7 @@ class TreeModel {
   const Options options_;
   uint32_t next_process_ = 1, next_thread_ = 1;
   uint64_t changes_ = 0;
+  int64_t next_sweep_ns_ = 0;
   uint64_t detached_execs_ = 0;
 
   std::map<uint32_t, Task> tasks_;  // alive, by number

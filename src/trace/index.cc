@@ -32,7 +32,6 @@ bool DecodeIndex(std::string_view payload, int64_t end_offset,
   uint64_t offset = 0;
   int64_t behind =
       out.empty() ? kFileHeaderSize : out.back().offset + out.back().size;
-  out.reserve(out.size() + static_cast<size_t>(count));
   uint32_t sequence = 0;
   for (uint64_t i = 0; i < count; ++i) {
     IndexEntry entry;

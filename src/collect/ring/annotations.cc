@@ -10,6 +10,7 @@ namespace {
 
 // Losses of one reason that are nearer than this are one.
 constexpr int64_t kSameLossNs = kNsPerSec;
+constexpr int kMostLossRows = 64;
 
 RecordHead HeadOf(const uint64_t* words) {
   RecordHead head;
@@ -39,14 +40,21 @@ bool Waits(uint8_t kind) {
 Annotations::Annotations(TraceWriter& out, Options options)
     : out_(out), options_(std::move(options)), names_(out, options_.look) {}
 
+// Nothing a program says can lie outside what a trace can hold, or a whole
+// chunk of it could not be read.
+int64_t Annotations::Bounded(int64_t ns) const {
+  return std::clamp<int64_t>(ns, 0, kMaxTimeNs / 2);
+}
+
 int64_t Annotations::ToNs(uint64_t time) const {
-  return options_.ticks != nullptr ? options_.ticks->ToNs(time)
-                                   : static_cast<int64_t>(time & INT64_MAX);
+  return options_.ticks != nullptr
+             ? options_.ticks->ToNs(time)
+             : Bounded(static_cast<int64_t>(time & INT64_MAX));
 }
 
 int64_t Annotations::ToNs(uint64_t time, uint32_t clock) const {
   const auto at = clocks_.find(clock);
-  return at == clocks_.end() ? ToNs(time) : at->second.ToNs(time);
+  return at == clocks_.end() ? ToNs(time) : Bounded(at->second.ToNs(time));
 }
 
 uint32_t Annotations::NewTrack(Track::Kind kind, uint32_t thread,
@@ -127,7 +135,19 @@ void Annotations::Take(uint32_t key, uint32_t thread, uint32_t tid,
     }
     record.words = words.subspan(at, record.head.words);
     at += record.head.words;
+    // A thread counts its depth on while nothing is recorded.
+    if (state.base < 0 || record.head.depth < state.base)
+      state.base = record.head.depth;
+    record.head.depth = static_cast<uint16_t>(record.head.depth - state.base);
     TakeOne(key, state, record);
+  }
+}
+
+void Annotations::Paused(int64_t at_ns) {
+  for (auto& [key, state] : threads_) {
+    if (state.open.Top() != nullptr)
+      CloseAll(TrackOf(state), state.open, at_ns);
+    state.base = -1;
   }
 }
 
@@ -218,6 +238,7 @@ void Annotations::TakeOne(uint32_t key, ThreadState& state,
                                    : "the program resumes recording");
       event.category = out_.Intern("session");
       out_.AddEvent(TrackOf(state), event);
+      if (head.kind == SONDE_KIND_PAUSE) Paused(at_ns);
       break;
     }
     case SONDE_KIND_NONE:
@@ -269,11 +290,18 @@ void Annotations::Flow(ThreadState& state, const Record& record,
 
 void Annotations::Lost(const Record& record) {
   const uint32_t why = record.head.id;
+  if (why != static_cast<uint32_t>(LostWhy::kFull) &&
+      why != static_cast<uint32_t>(LostWhy::kNested)) {
+    ++strange_;
+    return;
+  }
   const int64_t from_ns = ToNs(record.words[1]);
   const int64_t to_ns = ToNs(record.words[2]);
   const auto [at, fresh] = losses_.try_emplace(why);
   LossState& state = at->second;
-  if (fresh || from_ns > state.loss.to_ns + kSameLossNs) {
+  if (fresh || (from_ns > state.loss.to_ns + kSameLossNs &&
+                state.rows < kMostLossRows)) {
+    ++state.rows;
     const bool nested = why == static_cast<uint32_t>(LostWhy::kNested);
     state.loss = {nested ? "ring-nested" : "ring-full",
                   nested ? "records of signal handlers that came while their "
@@ -298,7 +326,7 @@ void Annotations::ThreadEnded(uint32_t key, int64_t at_ns) {
 }
 
 void Annotations::ProcessEnded(int64_t at_ns) {
-  EndPass();
+  EndPass(UINT64_MAX);
   for (auto& [key, state] : threads_)
     if (state.open.Top() != nullptr)
       CloseAll(TrackOf(state), state.open, at_ns);

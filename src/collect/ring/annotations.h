@@ -47,8 +47,11 @@ class Annotations {
   // `tid` what it calls itself.
   void Take(uint32_t key, uint32_t thread, uint32_t tid,
             std::span<const uint64_t> words);
-  // Every thread's records up to now have been taken.
-  void EndPass();
+  // Every thread's records up to `horizon`, a time of their clock, have been
+  // taken. Later ones of some are there as well, of others not.
+  void EndPass(uint64_t horizon);
+  // Nothing was recorded from here on, for a while: what is open ends, flagged.
+  void Paused(int64_t at_ns);
   // What is still open ends here, flagged.
   void ThreadEnded(uint32_t key, int64_t at_ns);
   void ProcessEnded(int64_t at_ns);
@@ -62,6 +65,7 @@ class Annotations {
     uint32_t thread = 0;
     uint32_t tid = 0;
     uint32_t track = 0;
+    int32_t base = 0;  // depth that its records begin at; -1: not known
     OpenSlices open;
   };
   struct Record {
@@ -91,6 +95,7 @@ class Annotations {
   };
   struct LossState {
     size_t handle = 0;
+    int rows = 0;
     Loss loss;
   };
   struct CounterState {
@@ -121,6 +126,7 @@ class Annotations {
     if (!global) id ^= uint64_t{options_.process} * 0x9e3779b97f4a7c15;
     return id != 0 ? id : 1;
   }
+  int64_t Bounded(int64_t ns) const;
   int64_t ToNs(uint64_t time) const;
   int64_t ToNs(uint64_t time, uint32_t clock) const;
 

@@ -14,14 +14,23 @@ constexpr size_t kMostRanges = 1 << 20;
 
 }  // namespace
 
-void Annotations::EndPass() {
+void Annotations::EndPass(uint64_t horizon) {
   // What one thread wrote stays in its order.
   std::stable_sort(
       held_.begin(), held_.end(),
       [](const Held& a, const Held& b) { return a.head.time < b.head.time; });
-  for (const Held& held : held_) TakeHeld(held);
-  held_.clear();
-  held_words_.clear();
+  size_t taken = 0;
+  while (taken < held_.size() && held_[taken].head.time < horizon)
+    TakeHeld(held_[taken++]);
+  // One that is newer may have a predecessor that was not read yet.
+  std::vector<uint64_t> words;
+  held_.erase(held_.begin(), held_.begin() + static_cast<ptrdiff_t>(taken));
+  for (Held& one : held_) {
+    const auto from = held_words_.begin() + static_cast<ptrdiff_t>(one.first);
+    one.first = words.size();
+    words.insert(words.end(), from, from + static_cast<ptrdiff_t>(one.count));
+  }
+  held_words_ = std::move(words);
 }
 
 void Annotations::TakeHeld(const Held& held) {

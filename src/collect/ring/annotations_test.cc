@@ -94,7 +94,7 @@ TEST_F(AnnotationsTest, SlicesNestAndTakeArgumentsOfBothEnds) {
                  Rec(SONDE_KIND_BEGIN, 110, load, 1) +
                  Rec(SONDE_KIND_END, 120, 0, 1) +
                  Rec(SONDE_KIND_END, 200, 0, 0, with_text));
-  said->EndPass();
+  said->EndPass(UINT64_MAX);
   const TraceContents trace = Close();
   const auto events = OnlyRow(trace, Track::Kind::kThread);
   ASSERT_EQ(events.size(), 2u);
@@ -155,13 +155,45 @@ TEST_F(AnnotationsTest, RangesOfSeveralThreadsAreTakenInOrderOfTime) {
                  Rec(SONDE_KIND_RANGE_END, 310, 0, 0, {78}) +
                  Rec(SONDE_KIND_RANGE_BEGIN, 400, step, 0, {79}) +
                  Rec(SONDE_KIND_RANGE_END, 410, 0, 0, {79}));
-  said->EndPass();
+  said->EndPass(UINT64_MAX);
   const TraceContents trace = Close();
   // Two at a time need two rows, a third one later none of its own.
   std::vector<size_t> rows;
   for (const auto& [id, events] : trace.events) rows.push_back(events.size());
   EXPECT_EQ(rows, (std::vector<size_t>{2, 1}));
   EXPECT_EQ(said->strange(), 0u);
+}
+
+TEST_F(AnnotationsTest, ARangeWhoseBeginIsReadLaterWaitsForIt) {
+  // The end was written after the pass began, when the other block was read.
+  said->Take(1, 3, 1000, Rec(SONDE_KIND_RANGE_END, 300, 0, 0, {77}));
+  said->EndPass(200);
+  said->Take(2, 4, 1000, Rec(SONDE_KIND_RANGE_BEGIN, 250, step, 0, {77}));
+  said->EndPass(400);
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kCustom);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].dur_ns, 50);
+  EXPECT_EQ(said->strange(), 0u);
+}
+
+TEST_F(AnnotationsTest, APauseEndsWhatIsOpenAndTheDepthBeginsAnew) {
+  said->Take(
+      1, 3, 1000,
+      Rec(SONDE_KIND_BEGIN, 100, step, 0) + Rec(SONDE_KIND_PAUSE, 150, 0, 1) +
+          // Its end was not recorded, so the thread counts from 1.
+          Rec(SONDE_KIND_RESUME, 500, 0, 1) +
+          Rec(SONDE_KIND_BEGIN, 600, step, 1) + Rec(SONDE_KIND_END, 700, 0, 1));
+  const TraceContents trace = Close();
+  std::vector<Event> slices;
+  for (const Event& event : OnlyRow(trace, Track::Kind::kThread))
+    if (event.kind == Event::Kind::kSlice) slices.push_back(event);
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_EQ(slices[0].dur_ns, 50);
+  EXPECT_EQ(slices[0].flags, Event::kUnfinished);
+  EXPECT_EQ(slices[1].dur_ns, 100);
+  EXPECT_EQ(slices[1].depth, 0);
+  EXPECT_EQ(slices[1].flags, 0);
 }
 
 TEST_F(AnnotationsTest, CountersAddUpAcrossThreads) {
@@ -172,7 +204,7 @@ TEST_F(AnnotationsTest, CountersAddUpAcrossThreads) {
                      {static_cast<uint64_t>(-3)}) +
                  Rec(SONDE_KIND_COUNTER_DOUBLE, 250, step, 0,
                      {std::bit_cast<uint64_t>(0.5)}));
-  said->EndPass();
+  said->EndPass(UINT64_MAX);
   const TraceContents trace = Close();
   const uint32_t series = trace.FindSeries("load", Series::Scope::kProcess, 7);
   ASSERT_NE(series, 0u);
@@ -205,7 +237,7 @@ TEST_F(AnnotationsTest, ARowWithAClockOfItsOwnIsBroughtToOurs) {
       1, 3, 1000,
       Rec(SONDE_KIND_CLOCK_PAIR, 5000, 0, 0, {clock, 1000}) +
           Rec(SONDE_KIND_COMPLETE, 9000, load, 0, {1002, 1003, on_track}));
-  said->EndPass();
+  said->EndPass(UINT64_MAX);
   const TraceContents trace = Close();
   const auto events = OnlyRow(trace, Track::Kind::kCustom);
   ASSERT_EQ(events.size(), 1u);
@@ -249,7 +281,7 @@ TEST_F(AnnotationsTest, RubbishIsCountedAndLeavesTheRestAlone) {
                      {ArgWord(load, SONDE_ARG_TEXT, 9, 72)}) +
                  Rec(SONDE_KIND_COUNTER, 35, 0xffffffff, 0, {1}) +
                  Rec(SONDE_KIND_INSTANT, 40, step) + cut);
-  said->EndPass();
+  said->EndPass(UINT64_MAX);
   EXPECT_EQ(said->strange(), 4u);
   const TraceContents trace = Close();
   EXPECT_EQ(OnlyRow(trace, Track::Kind::kThread).size(), 1u);

@@ -10,7 +10,8 @@ namespace sonde {
 // A clock of somebody else (a device, another machine) as nanoseconds of ours.
 //
 // Linear between pairs read at the same moment, and on beyond them as fast as
-// next to them. With one pair it runs at the speed it claims.
+// next to them. With one pair it runs at the speed it claims. Holds 100,000
+// pairs; later ones are left out.
 class ForeignClock {
  public:
   // `ticks_per_s` is 0 if it is not known: then nanoseconds are assumed.
@@ -28,8 +29,12 @@ class ForeignClock {
   // Without a pair, the value itself.
   int64_t ToNs(uint64_t value) const {
     if (pairs_.empty()) return static_cast<int64_t>(value & INT64_MAX);
-    size_t at = pairs_.size() - 1;
-    while (at > 0 && pairs_[at].value > value) --at;
+    const auto behind = std::upper_bound(
+        pairs_.begin(), pairs_.end(), value,
+        [](uint64_t want, const Pair& pair) { return want < pair.value; });
+    const size_t at = behind == pairs_.begin()
+                          ? 0
+                          : static_cast<size_t>(behind - pairs_.begin()) - 1;
     const size_t other = at + 1 < pairs_.size() ? at + 1 : at - (at > 0);
     double slope = ns_per_tick_;
     if (other != at)

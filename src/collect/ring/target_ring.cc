@@ -15,6 +15,8 @@ namespace {
 // How long a process and a thread may be unknown to the tree.
 constexpr int64_t kUnknownNs = 2 * kNsPerSec;
 constexpr int kUnknownPasses = 5;
+// Room for words that is kept from one pass to the next.
+constexpr size_t kFewWords = 128 << 10;
 constexpr int64_t kFilterEveryNs = kNsPerSec;
 constexpr size_t kMostMaps = 8 << 20;
 
@@ -179,7 +181,7 @@ void TargetRing::Lost(const RingThread&, const RingLoss& loss) {
     handle = out_.AddLoss(row);
 }
 
-void TargetRing::Convert(bool last) {
+void TargetRing::Convert(bool last, uint64_t horizon) {
   if (!begun()) return;
   // Only now has the clock reached it.
   if (start_ns_ == kNoTime) start_ns_ = ToNs(reader_.header().time);
@@ -206,7 +208,9 @@ void TargetRing::Convert(bool last) {
   words_.swap(kept_words_);
   kept_.clear();
   kept_words_.clear();
-  annotations_->EndPass();
+  for (auto* words : {&words_, &kept_words_})
+    if (words->empty() && words->capacity() > kFewWords) words->shrink_to_fit();
+  annotations_->EndPass(horizon);
   EndThreads();
 }
 
@@ -241,8 +245,18 @@ void TargetRing::Finish(int64_t at_ns) {
     Begin();
   }
   reader_.Finish(*this);
-  Convert(true);
+  Convert(true, UINT64_MAX);
   annotations_->ProcessEnded(at_ns);
+  if (const uint64_t lost = reader_.header().names_lost; lost > 0)
+    out_.AddLoss({"names-full",
+                  "names the program made beyond the 4 MB there is room for; "
+                  "their records have none",
+                  lost, start_ns_, at_ns});
+  if (const uint64_t strange = annotations_->strange(); strange > 0)
+    out_.AddLoss({"ring-strange",
+                  "records that make no sense here: an end of a range nobody "
+                  "began, a row or clock nobody made, a kind nobody knows",
+                  strange, start_ns_, at_ns});
 }
 
 }  // namespace sonde

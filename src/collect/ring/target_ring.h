@@ -29,7 +29,12 @@ class TargetRing : RingSink {
   // Reads what is new, if its process has run since. Returns how many bytes.
   size_t Read(int64_t now_ns);
   // Writes what was read into the trace. The clock has reached all of it.
-  void EndPass() { Convert(false); }
+  // `horizon`: when the pass began, on the records' clock.
+  void EndPass(uint64_t horizon) { Convert(false, horizon); }
+  // Its program does not record from here on.
+  void Paused(int64_t at_ns) {
+    if (begun()) annotations_->Paused(at_ns);
+  }
   // What was read is safe.
   void Publish();
   // Nothing more will come, of a process or an image that ended at `at_ns`.
@@ -72,7 +77,7 @@ class TargetRing : RingSink {
   bool Ran();
   void LookForFilter(int64_t now_ns);
   int64_t ToNs(uint64_t time) const;
-  void Convert(bool last);
+  void Convert(bool last, uint64_t horizon);
   void Keep(const Piece& piece);
   void EndThreads();
 

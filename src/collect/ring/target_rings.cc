@@ -36,9 +36,10 @@ Result<std::unique_ptr<TargetRings>> TargetRings::Create(int dir,
                                                          ProcessTree& tree) {
   Fd control(::openat(
       dir, kControl, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!control.valid() || ::fchmod(control.get(), 0600) != 0 ||
-      ::posix_fallocate(control.get(), 0, kControlBytes) != 0)
+  if (!control.valid() || ::fchmod(control.get(), 0600) != 0)
     return ErrnoError("control file", errno);
+  if (const int error = ::posix_fallocate(control.get(), 0, kControlBytes))
+    return ErrnoError("control file", error);
   std::unique_ptr<TargetRings> rings(
       new TargetRings(dir, std::move(control), TicksAreTime(), out, tree));
   rings->WriteControl();
@@ -72,6 +73,10 @@ void TargetRings::SetRecording(bool on) {
   if (recording_ == on) return;
   recording_ = on;
   WriteControl();
+  if (on) return;
+  const int64_t now_ns = NowNs();
+  Read(now_ns);
+  for (const auto& ring : rings_) ring->Paused(now_ns);
 }
 
 bool TargetRings::DirectoryChanged() {
@@ -123,13 +128,16 @@ void TargetRings::Read(int64_t now_ns) {
   if (DirectoryChanged()) FindRings();
   size_t most = 0;
   for (const auto& ring : rings_) {
+    const uint64_t horizon =
+        ticks_are_time_ ? ReadTicks() : static_cast<uint64_t>(NowNs());
     const size_t bytes = ring->Read(now_ns);
+    // After the reading: no record is later than this.
+    clock_.Take();
+    // One after the other: a full ring is 64 MB.
+    ring->EndPass(horizon);
     unpublished_ += bytes;
     most = std::max(most, bytes);
   }
-  // After the reading: no record is later than this.
-  if (!rings_.empty()) clock_.Take();
-  for (const auto& ring : rings_) ring->EndPass();
   next_ns_ = now_ns + (most > kMuch ? kSoonNs : kPassEveryNs);
 
   for (size_t at = 0; at < rings_.size();) {
@@ -161,7 +169,10 @@ void TargetRings::Publish() {
 void TargetRings::End(size_t at, int64_t at_ns) {
   TargetRing& ring = *rings_[at];
   clock_.Take();
-  if (!ring.bad()) ring.Finish(at_ns);
+  if (ring.bad())
+    ++bad_;
+  else
+    ring.Finish(at_ns);
   ended_records_ += ring.records();
   ::unlinkat(dir_, (ring.stem() + ".ring").c_str(), 0);
   ::unlinkat(dir_, (ring.stem() + ".tails").c_str(), 0);
@@ -169,7 +180,8 @@ void TargetRings::End(size_t at, int64_t at_ns) {
 }
 
 void TargetRings::Finish(int64_t now_ns) {
-  SetRecording(false);
+  recording_ = false;
+  WriteControl();
   Read(now_ns);
   FindRings();
   for (const auto& ring : rings_) ring->Read(now_ns);
@@ -180,6 +192,19 @@ uint64_t TargetRings::records() const {
   uint64_t sum = ended_records_;
   for (const auto& ring : rings_) sum += ring->records();
   return sum;
+}
+
+std::vector<NotCollected> TargetRings::not_collected() const {
+  std::vector<NotCollected> out;
+  if (!refused_.empty())
+    out.push_back(
+        {"annotations of " + std::to_string(refused_.size()) + " process(es)",
+         "their ring files could not be opened", "ulimit -n 4096"});
+  if (bad_ > 0)
+    out.push_back({"annotations of " + std::to_string(bad_) + " process(es)",
+                   "they use a libsonde.so of another version",
+                   "use the libsonde.so that came with this sonde"});
+  return out;
 }
 
 }  // namespace sonde

@@ -54,6 +54,7 @@ class TargetRings {
   void Finish(int64_t now_ns);
 
   uint64_t records() const;
+  std::vector<NotCollected> not_collected() const;
 
  private:
   friend class TargetRing;
@@ -80,6 +81,7 @@ class TargetRings {
   std::vector<std::unique_ptr<TargetRing>> rings_;
   // Names that are no rings, or not ours to read.
   std::map<std::string, int> refused_;
+  uint64_t bad_ = 0;  // of another version
 };
 
 }  // namespace sonde

@@ -62,9 +62,14 @@ bool WireExtra::Parse(std::span<const uint64_t> words, WireNames& names,
     arg.key = names.Find(key).name;
     switch (type) {
       case SONDE_ARG_INT:
-      case SONDE_ARG_UINT:
       case SONDE_ARG_BOOL:
         arg.int_value = static_cast<int64_t>(first);
+        break;
+      case SONDE_ARG_UINT:
+        arg.int_value = static_cast<int64_t>(first);
+        if (first <= INT64_MAX) break;
+        arg.type = Arg::Type::kDouble;  // the trace's integers have a sign
+        arg.double_value = static_cast<double>(first);
         break;
       case SONDE_ARG_DOUBLE:
         arg.type = Arg::Type::kDouble;
