@@ -271,6 +271,12 @@ Result<int> RunQuery(const Args& args) {
                "sonde: {} rows shown, then the time limit of {} was reached "
                "(--timeout)\n",
                summary.rows, FormatDuration(*timeout_ns));
+  // Also what was found while the answer was read.
+  if (const auto losses = store->losses(); !losses.empty())
+    fmt::print(stderr,
+               "sonde: the trace is not complete: {} {}, the first: {}\n",
+               losses.size(), losses.size() == 1 ? "loss" : "losses",
+               Printable(losses[0].detail));
   return cut == Cut::kTime ? 1 : 0;
 }
 

@@ -30,6 +30,13 @@ std::string TopNames(const std::vector<SliceFacts>& slices) {
   return out;
 }
 
+// In seven columns, whatever it is.
+std::string Count(uint64_t count) {
+  if (count < 10'000'000) return std::to_string(count);
+  const double millions = static_cast<double>(count) / 1e6;
+  return fmt::format("{:.{}f} M", millions, millions < 1000 ? 1 : 0);
+}
+
 std::string Value(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15
              ? fmt::format("{:.0f}", value)
@@ -54,9 +61,10 @@ Lines SliceLines(const Facts& facts, size_t top) {
           static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
     };
     out.push_back(RowOf(
-        kTable, {Printable(s.name, 40), std::to_string(s.count), ns(s.total_ns),
-                 FormatDuration(s.self_ns), ns(s.mean_ns()), ns(s.p50_ns),
-                 ns(s.p99_ns), FormatShare(s.share)}));
+        kTable,
+        {s.name.empty() ? "(no name)" : Printable(s.name, 40), Count(s.count),
+         ns(s.total_ns), FormatDuration(s.self_ns), ns(s.mean_ns()),
+         ns(s.p50_ns), ns(s.p99_ns), FormatShare(s.share)}));
   }
   if (shown < facts.said.slices.size()) {
     uint64_t count = 0;
@@ -69,7 +77,7 @@ Lines SliceLines(const Facts& facts, size_t top) {
     out.push_back(RowOf(
         kTable,
         {fmt::format("and {} more", facts.said.slices.size() - shown),
-         std::to_string(count), "-",
+         Count(count), "-",
          FormatDuration(static_cast<int64_t>(std::min(self_ns, kMaxValue))),
          "-", "-", "-", FormatShare(share)}));
   }
@@ -135,8 +143,8 @@ Lines CounterLines(const Facts& facts, size_t top) {
                                  : fmt::format(" {}", Printable(c.unit, 8));
     out.push_back(RowOf(
         kTable, {fmt::format("{} {}{}", c.process, Printable(c.name, 40), unit),
-                 std::to_string(c.values), Value(c.min), Value(c.mean),
-                 Value(c.max), Value(c.last)}));
+                 Count(c.values), Value(c.min), Value(c.mean), Value(c.max),
+                 Value(c.last)}));
   }
   if (shown < counters.size())
     out.push_back(fmt::format("and {} more", counters.size() - shown));

@@ -75,11 +75,12 @@ Lines LossLines(const Report& report, size_t most) {
       break;
     }
     ++shown;
-    Append(out,
-           Wrap("Lost: ", fmt::format("{}: {}{}", Printable(loss.reason, 40),
-                                      Printable(loss.detail),
-                                      Stretch(report.facts.run, loss.from_ns,
-                                              loss.to_ns))));
+    Append(out, Wrap("Lost: ",
+                     fmt::format(
+                         "{}: {}{}{}", Printable(loss.reason, 40),
+                         Printable(loss.detail),
+                         loss.count > 0 ? fmt::format(": {}", loss.count) : "",
+                         Stretch(report.facts.run, loss.from_ns, loss.to_ns))));
   }
   return out;
 }

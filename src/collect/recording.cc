@@ -135,6 +135,8 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
                           const rusage& usage) {
   root_ended_ = true;
   tree_->RootEnded(now_ns, wait_status, usage);
+  const auto root = tree_->FindNumber(1);
+  root_ended_ns_ = root && !root->alive ? root->end_ns : now_ns;
   out_->PutMeta("exit", WIFSIGNALED(wait_status)
                             ? fmt::format("signal {}", WTERMSIG(wait_status))
                             : fmt::format("exit {}", WEXITSTATUS(wait_status)));
@@ -143,7 +145,7 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
   out_->PutMeta("max_rss_bytes", std::to_string(usage.ru_maxrss * 1024));
 }
 
-Status Recording::End(int64_t now_ns) {
+Status Recording::End(int64_t now_ns, int64_t ended_ns) {
   Resume(now_ns);
   tree_->Poll(now_ns);
   if (rings_) {
@@ -165,7 +167,7 @@ Status Recording::End(int64_t now_ns) {
       missing.push_back(
           {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});
   out_->PutMeta("not_collected", Dump(missing));
-  out_->PutMeta("ended_ns", std::to_string(now_ns));
+  out_->PutMeta("ended_ns", std::to_string(ended_ns));
   AddClock();
   // Sealing is most of what is left to do, so the cost is taken after it.
   out_->Seal();

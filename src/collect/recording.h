@@ -65,7 +65,8 @@ class Recording {
   void RootEnded(int64_t now_ns, int wait_status, const rusage& usage);
 
   // The trace is whole on disk after this. Only once; nothing may follow.
-  Status End(int64_t now_ns);
+  // `ended_ns` is when the run was over, which may be a little before.
+  Status End(int64_t now_ns, int64_t ended_ns);
 
   bool paused() const { return paused_since_ns_.has_value(); }
   const std::optional<Error>& failure() const { return out_->failure(); }
@@ -79,6 +80,8 @@ class Recording {
   size_t processes() const { return tree_->live().size(); }
   int64_t bytes() const { return out_->bytes_written(); }
   int64_t started_ns() const { return started_ns_; }
+  // When the command ended, as the kernel tells; only after RootEnded().
+  int64_t root_ended_ns() const { return root_ended_ns_; }
 
  private:
   size_t Descendants() const;
@@ -91,6 +94,7 @@ class Recording {
   std::string rings_why_;
   pid_t root_;
   bool root_ended_ = false;
+  int64_t root_ended_ns_ = 0;
   uint32_t track_ = 0;
   int64_t started_ns_ = 0;
   int64_t sealed_ns_ = 0;

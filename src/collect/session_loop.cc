@@ -252,7 +252,11 @@ void SessionLoop::CheckRoot() {
 }
 
 Status SessionLoop::EndRecording() {
-  const Status status = recording_->End(NowNs());
+  // What we still had to read then is not the command's time.
+  const int64_t now_ns = NowNs();
+  const bool over = !root_running_ && !options_.wait_tree;
+  const Status status =
+      recording_->End(now_ns, over ? recording_->root_ended_ns() : now_ns);
   recording_.reset();
   woken_.clear();
   return status;

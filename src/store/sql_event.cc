@@ -114,7 +114,11 @@ class CounterRows : public SqlRows {
       return ValueAsDouble(now_.value, Series::Type::kDouble);
     return static_cast<int64_t>(now_.value);
   }
-  int64_t Id() override { return ++id_; }
+  // The same in every scan: SQLite tells rows apart by it.
+  int64_t Id() override {
+    const size_t place = ended_ ? ticks_.changes.size() + gone_ : change_;
+    return static_cast<int64_t>(chunk_ << 32 | place);
+  }
 
  private:
   bool NextOfChunk() {
@@ -158,8 +162,7 @@ class CounterRows : public SqlRows {
     const uint32_t id = chunks[chunk].counters.group;
     Group& group = groups_[id];
     live_ = &group.live;
-    size_t before = chunk;
-    while (before > 0 && chunks[before - 1].counters.group != id) --before;
+    const size_t before = Before(chunk);
     if (group.read_to != before) {
       live_->clear();
       if (Read(chunks[before - 1]))
@@ -167,6 +170,20 @@ class CounterRows : public SqlRows {
         }
     }
     group.read_to = chunk + 1;
+  }
+  // Behind the chunk of the same group before this one; 0: there is none.
+  size_t Before(size_t chunk) {
+    const auto& chunks = store_.counter_chunks();
+    if (before_.empty()) {
+      std::unordered_map<uint32_t, size_t> last;
+      before_.reserve(chunks.size());
+      for (size_t i = 0; i < chunks.size(); ++i) {
+        size_t& behind = last[chunks[i].counters.group];
+        before_.push_back(behind);
+        behind = i + 1;
+      }
+    }
+    return before_[chunk];
   }
   bool Read(const FrameRef& chunk) {
     tick_ = change_ = gone_ = 0;
@@ -190,7 +207,7 @@ class CounterRows : public SqlRows {
   size_t chunk_ = 0, tick_ = 0, change_ = 0, gone_ = 0;
   CounterTicks::Change now_{};
   bool ended_ = false;
-  int64_t id_ = 0;
+  std::vector<size_t> before_;  // by chunk, see Before()
 };
 
 }  // namespace

@@ -226,19 +226,32 @@ class ListOfRows : public SqlRows {
 
   int Next() override {
     cells_.clear();
-    ++id_;
     return next_(cells_) ? SQLITE_ROW : SQLITE_DONE;
   }
   SqlValue Column(int column) override {
     const size_t at = static_cast<size_t>(column);
     return at < cells_.size() ? cells_[at] : SqlValue();  // NULL: a parameter
   }
-  int64_t Id() override { return id_; }
+  // Of what the row says, so that it is the same in every scan, whatever that
+  // looks for: SQLite tells rows apart by it.
+  int64_t Id() override {
+    uint64_t id = 0;
+    const auto mix = [&](size_t value) {
+      id = (id ^ value) * 0x9e3779b97f4a7c15;
+      id ^= id >> 29;
+    };
+    for (const SqlValue& cell : cells_) {
+      mix(static_cast<size_t>(cell.type));
+      mix(static_cast<size_t>(cell.number));
+      mix(std::hash<double>()(cell.real));
+      mix(std::hash<std::string_view>()(cell.text));
+    }
+    return static_cast<int64_t>(id);
+  }
 
  private:
   std::function<bool(std::vector<SqlValue>&)> next_;
   std::vector<SqlValue> cells_;
-  int64_t id_ = 0;
 };
 
 }  // namespace

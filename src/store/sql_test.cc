@@ -394,7 +394,18 @@ TEST(SqlTablesTest, ACounterHasARowWhereItChangedAndOneWhereItEnded) {
         query("series_id = 3 AND ts > " + n + " AND ts < " + n + " + 90"),
         query("+series_id = 3 AND +ts > " + n + " AND +ts < " + n + " + 90"))
         << from;
+    // Rows found by either side are told apart by their ids.
+    EXPECT_EQ(query("series_id = 1 OR ts = " + n),
+              query("+series_id = 1 OR +ts = " + n))
+        << from;
   }
+  Rows sink;
+  ASSERT_TRUE(database
+                  ->Query("SELECT id FROM series WHERE id = 1 OR (id = 2 AND "
+                          "+id < 9) ORDER BY id",
+                          {}, sink)
+                  .ok());
+  EXPECT_EQ(sink.rows, (Strings{"1", "2"}));
 }
 
 }  // namespace

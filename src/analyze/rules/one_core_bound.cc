@@ -79,16 +79,14 @@ std::pair<ThreadKey, double> Longest(const Judge& judge) {
 
 // The greatest share that one thread has of the program's CPU time.
 double GreatestShare(const Judge& judge) {
-  std::map<ThreadKey, double> cpu;
-  double all = 0, greatest = 0;
-  for (const CpuWindow* w : judge.steady.windows) {
-    const double ns = static_cast<double>(Elapsed(w->from_ns, w->to_ns));
-    all += w->tree_cores * ns;
-    double& sum = cpu[{w->process, w->thread}];
-    sum += w->thread_cores * ns;
-    greatest = std::max(greatest, sum);
+  double greatest = 0;
+  for (const ProcessFacts& p : judge.facts.processes) {
+    if (p.threads.empty())
+      greatest = std::max(greatest, p.cpu_share.value_or(0));
+    for (const ThreadFacts& t : p.threads)
+      greatest = std::max(greatest, t.cpu_share.value_or(0));
   }
-  return all > 0 ? std::min(1.0, greatest / all) : 0;
+  return std::min(1.0, greatest);
 }
 
 void AddGain(const Judge& judge, double time, Finding& f) {
