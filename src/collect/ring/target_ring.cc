@@ -17,7 +17,9 @@ constexpr int64_t kUnknownNs = 2 * kNsPerSec;
 constexpr int kUnknownPasses = 5;
 // Room for words that is kept from one pass to the next.
 constexpr size_t kFewWords = 128 << 10;
+// A filter comes early in a program's life, if it comes.
 constexpr int64_t kFilterEveryNs = kNsPerSec;
+constexpr int64_t kYoungNs = 2 * kNsPerSec;
 constexpr size_t kMostMaps = 8 << 20;
 
 // The last number of the NSpid line: the pid as the process sees it.
@@ -125,7 +127,7 @@ bool TargetRing::Ran() {
 // us, not even to get more room.
 void TargetRing::LookForFilter(int64_t now_ns) {
   if (pid_ == 0 || now_ns < next_look_ns_) return;
-  next_look_ns_ = now_ns + kFilterEveryNs;
+  next_look_ns_ = now_ns - found_ns_ < kYoungNs ? 0 : now_ns + kFilterEveryNs;
   const auto status = ReadFile(fmt::format("/proc/{}/status", pid_));
   if (!status.ok() ||
       (status.value().find("\nSeccomp:\t1\n") == std::string::npos &&
