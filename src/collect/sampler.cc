@@ -20,7 +20,6 @@
 #include <array>
 #include <cerrno>
 #include <map>
-#include <ranges>
 
 #include "base/time.h"
 #include "collect/machine_sampler.h"
@@ -224,14 +223,13 @@ void TreeSampler::SyncThreads(ProcessState& process,
   });
   const uint32_t known =
       process.threads.empty() ? 0 : process.threads.back().number;
-  const auto fresh = std::upper_bound(
+  auto fresh = std::upper_bound(
       live.threads.begin(), live.threads.end(), known,
       [](uint32_t number, const auto& one) { return number < one.first; });
-  for (const auto& [number, tid] :
-       std::ranges::subrange(fresh, live.threads.end())) {
+  for (; fresh != live.threads.end(); ++fresh) {
     ThreadState thread;
-    thread.number = number;
-    thread.tid = tid;
+    thread.number = fresh->first;
+    thread.tid = fresh->second;
     process.threads.push_back(std::move(thread));
   }
 }
