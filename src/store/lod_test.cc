@@ -95,7 +95,7 @@ TEST_F(LodTest, NoEventOfAPixelOrMoreIsMissing) {
 }
 
 TEST_F(LodTest, NestedRandomEventsAreExactWhenAPixelIsANanosecond) {
-  const RandomTrace trace(20'000, 4);
+  const StoredTrace trace(20'000, 4);
   const auto random_store = trace.Open();
   const TimeRange window{trace.end_ns / 2, trace.end_ns / 2 + 4000};
   std::map<Key, double> busy, want;

@@ -63,7 +63,7 @@ struct SqlTest : testing::Test {
     return std::to_string(count) + "|" + (count ? std::to_string(sum) : "-");
   }
 
-  RandomTrace trace;
+  StoredTrace trace;
   std::shared_ptr<const Store> store;
   std::unique_ptr<Database> database;
   QuerySummary::Cut cut = QuerySummary::Cut::kNo;

@@ -13,7 +13,7 @@
 namespace sonde {
 namespace {
 
-std::map<uint32_t, OpTotal> BruteForce(const RandomTrace& trace,
+std::map<uint32_t, OpTotal> BruteForce(const StoredTrace& trace,
                                        TimeRange window, uint32_t track) {
   std::map<uint32_t, OpTotal> out;
   for (const auto& placed : trace.events) {
@@ -49,7 +49,7 @@ void ExpectSame(const std::vector<OpTotal>& ops,
 }
 
 TEST(StoreTest, TopOpsOfAnyWindowEqualASumOverTheEvents) {
-  RandomTrace trace(60'000, 7);
+  StoredTrace trace(60'000, 7);
   const auto store = trace.Open();
   ExpectSame(store->TopOps(), BruteForce(trace, {}, 0));
   std::mt19937_64 random(3);
@@ -63,7 +63,7 @@ TEST(StoreTest, TopOpsOfAnyWindowEqualASumOverTheEvents) {
 }
 
 TEST(StoreTest, AnUnfinishedTraceHasTheTotalsOfAFinishedOne) {
-  const RandomTrace trace(50'000, 11);
+  const StoredTrace trace(50'000, 11);
   std::string directory = testing::TempDir() + "/store_XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   const std::string path = directory + "/t.sonde";
@@ -85,7 +85,7 @@ TEST(StoreTest, AnUnfinishedTraceHasTheTotalsOfAFinishedOne) {
 }
 
 TEST(StoreTest, LostStringsAreQuestionMarks) {
-  RandomTrace trace(10, 1);
+  StoredTrace trace(10, 1);
   const auto store = trace.Open();
   EXPECT_EQ(store->Str(0), "");
   EXPECT_EQ(store->Str(1), "name0");
@@ -93,7 +93,7 @@ TEST(StoreTest, LostStringsAreQuestionMarks) {
 }
 
 TEST(StoreTest, ADamagedChunkIsALossAndTheRestIsRead) {
-  const RandomTrace trace(60'000, 5);
+  const StoredTrace trace(60'000, 5);
   auto bytes = trace.Bytes();
   auto whole = Store::OfBytes(bytes, "t").Take();
   ASSERT_TRUE(whole->losses().empty());

@@ -14,14 +14,14 @@
 namespace sonde {
 
 // Properly nested slices and some instants on three tracks, eight names.
-struct RandomTrace {
+struct StoredTrace {
   struct Placed {
     uint32_t track;
     Event event;
     int64_t self_ns;  // 0 for instants
   };
 
-  RandomTrace(size_t count, uint64_t seed) {
+  StoredTrace(size_t count, uint64_t seed) {
     std::mt19937_64 random(seed);
     struct Open {
       int64_t begin;
