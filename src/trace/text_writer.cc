@@ -6,9 +6,8 @@
 #include <bit>
 #include <map>
 #include <set>
-#include <unordered_map>
 
-#include "trace/tables.h"
+#include "trace/all_rows.h"
 #include "trace/text_words.h"
 
 namespace sonde {
@@ -38,14 +37,14 @@ class Writer {
  public:
   Writer(const TraceReader& trace,
          const std::function<Status(std::string_view)>& out)
-      : trace_(trace), out_(out) {}
+      : trace_(trace), out_(out), rows_(trace) {}
 
   Status Write() {
-    LoadTables();
+    NumberIds();
     WriteTables();
-    for (const auto& [track, frames] : events_)
+    for (const auto& [track, frames] : rows_.events)
       for (const FrameRef* frame : frames) TRY_OK(WriteEvents(*frame));
-    for (const auto& [group, frames] : counters_) {
+    for (const auto& [group, frames] : rows_.counters) {
       if (!series_groups_.contains(group)) continue;  // nothing has a name
       live_.clear();
       next_ordinal_ = 0;
@@ -71,13 +70,13 @@ class Writer {
   }
 
   void Damaged(const FrameRef& frame) {
-    damages_.push_back(
+    rows_.damages.push_back(
         {frame.journal, frame.offset, frame.size, "damaged content"});
   }
 
   std::string_view StringOf(uint32_t id) const {
-    const auto at = strings_.find(id);
-    if (at == strings_.end()) return {};
+    const auto at = rows_.strings.find(id);
+    if (at == rows_.strings.end()) return {};
     return std::string_view(at->second).substr(0, kMaxTextString);
   }
   // "key=value", or nothing if there is no string.
@@ -96,78 +95,14 @@ class Writer {
     return std::clamp(ns, -kMaxTimeNs, kMaxTimeNs);
   }
 
-  template <typename Row, typename Key, typename KeyOf>
-  bool LoadRows(std::string_view payload, std::map<Key, Row>& rows,
-                KeyOf key_of) {
-    return DecodeRows<Row>(payload, [&](Row row) {
-      const Key key = key_of(row);
-      rows.insert_or_assign(key, std::move(row));
-    });
-  }
-
-  bool LoadTable(const FrameRef& frame, std::string_view payload) {
-    switch (frame.kind) {
-      case FrameKind::kStrings: {
-        StringRun run;
-        if (!DecodeStrings(payload, run)) return false;
-        for (size_t i = 0; i < run.strings.size(); ++i)
-          strings_[run.first_id + static_cast<uint32_t>(i)] = run.strings[i];
-        return true;
-      }
-      case FrameKind::kTracks:
-        return LoadRows(payload, tracks_, [](auto& row) { return row.id; });
-      case FrameKind::kProcesses:
-        return LoadRows(payload, processes_,
-                        [](auto& row) { return row.number; });
-      case FrameKind::kThreads:
-        return LoadRows(payload, threads_,
-                        [](auto& row) { return row.number; });
-      case FrameKind::kSeries:
-        return LoadRows(payload, series_, [](auto& row) { return row.id; });
-      case FrameKind::kStacks:
-        return DecodeRows<StackRow>(payload, [&](const StackRow& row) {
-          if (row.is_frame)
-            frames_[row.id] = row.frame;
-          else
-            stacks_[row.id] = row.node;
-        });
-      case FrameKind::kArgs:
-        return LoadRows(payload, args_, [](auto& row) { return row.id; });
-      case FrameKind::kClocks:
-        return LoadRows(payload, clocks_,
-                        [](auto& row) { return row.ordinal; });
-      case FrameKind::kLosses:
-        return LoadRows(payload, losses_,
-                        [](auto& row) { return row.ordinal; });
-      case FrameKind::kMeta:
-        return LoadRows(payload, meta_, [](auto& row) { return row.key; });
-      default:
-        return true;
-    }
-  }
-
-  void LoadTables() {
-    damages_ = trace_.damages();
-    std::string payload;
-    for (const FrameRef& frame : trace_.frames()) {
-      if (frame.kind == FrameKind::kEvents) {
-        events_[frame.events.track].push_back(&frame);
-        track_ids_.Add(frame.events.track);
-        if (!tracks_.contains(frame.events.track))
-          tracks_[frame.events.track] = Track();
-      } else if (frame.kind == FrameKind::kCounters) {
-        counters_[frame.counters.group].push_back(&frame);
-      } else if (!trace_.Read(frame, payload) || !LoadTable(frame, payload)) {
-        Damaged(frame);
-      }
-    }
-    for (const auto& row : tracks_) track_ids_.Add(row.first);
-    for (const auto& row : series_) {
+  void NumberIds() {
+    for (const auto& row : rows_.tracks) track_ids_.Add(row.first);
+    for (const auto& row : rows_.series) {
       series_ids_.Add(row.first);
       series_groups_.insert(row.second.group);
     }
-    for (const auto& row : frames_) frame_ids_.Add(row.first);
-    for (const auto& row : stacks_) stack_ids_.Add(row.first);
+    for (const auto& row : rows_.frames) frame_ids_.Add(row.first);
+    for (const auto& row : rows_.stacks) stack_ids_.Add(row.first);
     for (Ids* ids : {&track_ids_, &series_ids_, &frame_ids_, &stack_ids_})
       ids->Number();
   }
@@ -178,13 +113,13 @@ class Writer {
     Add("session ");
     for (uint8_t byte : header.session) Add("{:02x}", byte);
     Add(" realtime={} monotonic={}\n", header.realtime_ns, header.monotonic_ns);
-    for (const auto& [key, row] : meta_)
+    for (const auto& [key, row] : rows_.meta)
       Add("meta {} {}\n", TextWord(key), TextRest(row.value));
-    for (const auto& [ordinal, row] : clocks_)
+    for (const auto& [ordinal, row] : rows_.clocks)
       Add("clock monotonic={} realtime={} boottime={}\n", row.pair.monotonic_ns,
           row.pair.realtime_ns, row.pair.boottime_ns);
-    for (const auto& [number, row] : processes_) WriteProcess(row);
-    for (const auto& [number, row] : threads_) {
+    for (const auto& [number, row] : rows_.processes) WriteProcess(row);
+    for (const auto& [number, row] : rows_.threads) {
       Add("thread {}", number);
       AddNumber("process", row.process);
       if (row.tid != 0) Add(" tid={}", row.tid);
@@ -194,7 +129,7 @@ class Writer {
       AddTime("cpu", row.cpu_ns, -1);
       text_ += '\n';
     }
-    for (const auto& [id, row] : tracks_) {
+    for (const auto& [id, row] : rows_.tracks) {
       static constexpr const char* kKinds[] = {"", "thread", "process",
                                                "machine", "custom"};
       Add("track {} kind={}", track_ids_[id],
@@ -204,8 +139,8 @@ class Writer {
       AddString("name", row.name);
       text_ += '\n';
     }
-    for (const auto& [id, row] : series_) WriteSeries(row);
-    for (const auto& [id, row] : frames_) {
+    for (const auto& [id, row] : rows_.series) WriteSeries(row);
+    for (const auto& [id, row] : rows_.frames) {
       Add("frame {}", frame_ids_[id]);
       AddString("function", row.function);
       AddString("module", row.module);
@@ -214,7 +149,7 @@ class Writer {
       if (row.offset != 0) Add(" offset=0x{:x}", row.offset);
       text_ += '\n';
     }
-    for (const auto& [id, row] : stacks_) {
+    for (const auto& [id, row] : rows_.stacks) {
       Add("stack {}", stack_ids_[id]);
       AddNumber("parent", stack_ids_[row.parent]);
       AddNumber("frame", frame_ids_[row.frame]);
@@ -289,8 +224,8 @@ class Writer {
   }
 
   void WriteArgs(uint32_t id) {
-    const auto at = args_.find(id);
-    if (at == args_.end() || at->second.args.empty()) return;
+    const auto at = rows_.args.find(id);
+    if (at == rows_.args.end() || at->second.args.empty()) return;
     const char* separator = " args={";
     for (const Arg& arg : at->second.args) {
       Add("{}{}=", separator, TextWord(StringOf(arg.key)));
@@ -322,8 +257,8 @@ class Writer {
       for (size_t i = tick ? ticks.changed_end[tick - 1] : 0;
            i < ticks.changed_end[tick]; ++i) {
         const auto [series, value] = ticks.changes[i];
-        const auto row = series_.find(series);
-        if (row == series_.end()) continue;
+        const auto row = rows_.series.find(series);
+        if (row == rows_.series.end()) continue;
         const auto [at, fresh] = live_.try_emplace(series, value);
         if (!fresh && at->second == value) continue;
         at->second = value;
@@ -356,7 +291,7 @@ class Writer {
   }
 
   void WriteLosses() {
-    for (const auto& [ordinal, row] : losses_) {
+    for (const auto& [ordinal, row] : rows_.losses) {
       Add("loss {}", TextWord(LossText(row.loss.reason)));
       AddNumber("count", row.loss.count);
       AddTime("from", row.loss.from_ns);
@@ -365,7 +300,7 @@ class Writer {
         Add(" detail={}", TextQuoted(LossText(row.loss.detail)));
       text_ += '\n';
     }
-    for (const Damage& damage : damages_)
+    for (const Damage& damage : rows_.damages)
       Add("loss damaged detail=\"{} bytes at {} of the {}: {}\"\n",
           damage.bytes, damage.offset, damage.journal ? "journal" : "file",
           damage.what);
@@ -377,23 +312,9 @@ class Writer {
   const TraceReader& trace_;
   const std::function<Status(std::string_view)>& out_;
   std::string text_;
-  std::vector<Damage> damages_;
-
-  std::unordered_map<uint32_t, std::string> strings_;
-  std::map<uint32_t, Track> tracks_;
-  std::map<uint32_t, Process> processes_;
-  std::map<uint32_t, Thread> threads_;
-  std::map<uint32_t, Series> series_;
-  std::map<uint32_t, StackFrame> frames_;
-  std::map<uint32_t, StackNode> stacks_;
-  std::map<uint32_t, ArgSet> args_;
-  std::map<uint64_t, ClockRow> clocks_;
-  std::map<uint64_t, LossRow> losses_;
-  std::map<std::string, MetaEntry> meta_;
+  AllRows rows_;
   std::set<uint32_t> series_groups_;
   Ids track_ids_, series_ids_, frame_ids_, stack_ids_;
-
-  std::map<uint32_t, std::vector<const FrameRef*>> events_, counters_;
   std::map<uint32_t, uint64_t> live_;  // series of a group and their values
   uint64_t next_ordinal_ = 0;
 };

@@ -139,6 +139,17 @@ void TraceWriter::OpenTrack(uint32_t track) {
   open_tracks_.push_back(track);
 }
 
+uint64_t TraceWriter::EventsOf(uint32_t track) const {
+  const TrackState& state = tracks_[track];
+  return state.ordinal +
+         (state.open ? state.open->events.size() + state.open->staged_count
+                     : 0);
+}
+
+void TraceWriter::AddGivenUp(const TrackTotal& total) {
+  AddTotal(tracks_[total.track].totals[total.aggregate.name], total.aggregate);
+}
+
 void TraceWriter::SealTrack(uint32_t track) {
   TrackState& state = tracks_[track];
   OpenTrackState& buffer = *state.open;

@@ -78,6 +78,8 @@ class TraceWriter {
   // Returns a handle for UpdateLoss, when the same loss goes on.
   size_t AddLoss(Loss loss);
   void UpdateLoss(size_t handle, const Loss& loss);
+  // What events cost that were given up before, for the totals.
+  void AddGivenUp(const TrackTotal& total);
 
   void AddEvent(uint32_t track, const Event& event) {
     TrackState& state = tracks_[track];
@@ -123,6 +125,20 @@ class TraceWriter {
   const std::optional<Error>& failure() const { return failure_; }
   int64_t bytes_written() const { return file_->size(); }
   uint64_t events() const { return events_; }
+  // How many there are so far. Ids go up to it.
+  uint32_t strings() const {
+    return static_cast<uint32_t>(strings_.size() - 1);
+  }
+  uint32_t tracks() const { return static_cast<uint32_t>(tracks_.size() - 1); }
+  uint32_t series() const { return static_cast<uint32_t>(series_.size() - 1); }
+  uint32_t groups() const { return static_cast<uint32_t>(groups_.size() - 1); }
+  size_t losses() const { return losses_.rows.size(); }
+  uint32_t GroupOf(uint32_t series) const { return series_[series].group; }
+  // Of a track, and ticks of a group, ever.
+  uint64_t EventsOf(uint32_t track) const;
+  uint64_t TicksOf(uint32_t group) const {
+    return groups_[group]->ordinal + groups_[group]->ticks.size();
+  }
 
  private:
   // What a track needs while events come. A tree of a million short processes

@@ -1,0 +1,238 @@
+#include "trace/copy.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+namespace sonde {
+namespace {
+
+class Copier {
+ public:
+  Copier(const TraceReader& from, const AllRows& rows, const CopyRange& range,
+         TraceWriter& to)
+      : from_(from), rows_(rows), range_(range), to_(to) {
+    copied_.damages = rows.damages;
+  }
+
+  Copied Copy() {
+    Strings();
+    Rows();
+    for (const auto& [track, frames] : rows_.events) {
+      const auto at = copied_.tracks.find(track);
+      if (at == copied_.tracks.end()) continue;
+      for (const FrameRef* frame : frames) Events(*frame, at->second);
+    }
+    for (const auto& [group, frames] : rows_.counters) {
+      if (!groups_.contains(group)) continue;
+      live_.clear();
+      next_ordinal_ = 0;
+      for (const FrameRef* frame : frames) Ticks(*frame);
+    }
+    return std::move(copied_);
+  }
+
+ private:
+  static uint32_t NewId(const std::map<uint32_t, uint32_t>& ids, uint32_t id) {
+    const auto at = ids.find(id);
+    return at == ids.end() ? 0 : at->second;
+  }
+  // A writer keeps rows by number: a number that somebody made up must not cost
+  // its size.
+  static bool Dense(uint32_t number, size_t rows) {
+    return number <= rows * 4 + 1024;
+  }
+  uint32_t String(uint32_t id) const { return NewId(strings_, id); }
+
+  void Strings() {
+    std::vector<uint32_t> ids;
+    for (const auto& row : rows_.strings) ids.push_back(row.first);
+    std::sort(ids.begin(), ids.end());
+    for (const uint32_t id : ids) {
+      const uint32_t now = strings_[id] = to_.Intern(rows_.strings.at(id));
+      if (now == id && copied_.same_strings + 1 == id) ++copied_.same_strings;
+    }
+  }
+
+  void Rows() {
+    for (const auto& [key, row] : rows_.meta) to_.PutMeta(key, row.value);
+    for (const auto& [ordinal, row] : rows_.clocks) to_.AddClock(row.pair);
+    for (auto [number, row] : rows_.processes) {
+      if (!Dense(number, rows_.processes.size())) continue;
+      row.name = String(row.name);
+      row.cmdline = String(row.cmdline);
+      to_.PutProcess(row);
+    }
+    for (auto [number, row] : rows_.threads) {
+      if (!Dense(number, rows_.threads.size())) continue;
+      row.name = String(row.name);
+      to_.PutThread(row);
+    }
+    for (auto [id, row] : rows_.tracks) {
+      row.id = id;  // of one only events tell of, there is nothing else
+      if (!EventsOf(row)) continue;
+      row.name = String(row.name);
+      const uint32_t now = copied_.tracks[id] = to_.AddTrack(row);
+      if (now == id && copied_.same_tracks + 1 == id) ++copied_.same_tracks;
+    }
+    for (auto [id, row] : rows_.series) {
+      if (row.group == 0 || !Dense(row.group, rows_.series.size()) ||
+          (range_.series && !range_.series(row)))
+        continue;
+      row.name = String(row.name);
+      row.label = String(row.label);
+      row.unit = String(row.unit);
+      groups_.insert(row.group);
+      const uint32_t now = series_[id] = to_.AddSeries(row);
+      if (now == id && copied_.same_series + 1 == id) ++copied_.same_series;
+    }
+    for (const auto& [ordinal, row] : rows_.losses) {
+      if (range_.losses && !range_.losses(row)) continue;
+      const size_t now = to_.AddLoss(row.loss);
+      if (now == ordinal && copied_.same_losses == ordinal)
+        ++copied_.same_losses;
+    }
+    Stacks();
+    for (const auto& [id, set] : rows_.args) {
+      std::vector<Arg> args = set.args;
+      for (Arg& arg : args) {
+        arg.key = String(arg.key);
+        arg.string_value = String(arg.string_value);
+      }
+      args_[id] = to_.AddArgs(args);
+    }
+    for (TrackTotal total : rows_.given_up) {
+      total.track = NewId(copied_.tracks, total.track);
+      total.aggregate.name = String(total.aggregate.name);
+      if (total.track != 0) to_.AddGivenUp(total);
+    }
+  }
+
+  void Stacks() {
+    std::map<uint32_t, uint32_t> frames;
+    for (auto [id, row] : rows_.frames) {
+      row.function = String(row.function);
+      row.module = String(row.module);
+      row.file = String(row.file);
+      frames[id] = to_.AddFrame(row);
+    }
+    for (const auto& [id, row] : rows_.stacks)
+      stacks_[id] =
+          to_.AddStack({NewId(stacks_, row.parent), NewId(frames, row.frame)});
+  }
+
+  std::optional<uint64_t> EventsOf(const Track& row) const {
+    return range_.events ? range_.events(row) : UINT64_MAX;
+  }
+
+  void Events(const FrameRef& frame, uint32_t track) {
+    std::string payload;
+    EventChunkDecoder decoder;
+    EventColumns columns;
+    if (!from_.Read(frame, payload) || !decoder.Open(payload) ||
+        !decoder.Decode(kMaskAll, columns)) {
+      Damaged(frame);
+      return;
+    }
+    Track row = rows_.tracks.at(frame.events.track);
+    row.id = frame.events.track;
+    const uint64_t first = frame.events.first_ordinal;
+    const uint64_t wanted = EventsOf(row).value_or(0);
+    int64_t& last = copied_.last_end.try_emplace(track, kNoTime).first->second;
+    for (size_t i = 0; i < columns.size() && first + i < wanted; ++i) {
+      Event event = columns.At(i);
+      event.name = String(event.name);
+      event.category = String(event.category);
+      event.args = NewId(args_, event.args);
+      event.stack = NewId(stacks_, event.stack);
+      to_.AddEvent(track, event);
+      last = std::max(last, event.begin_ns + event.dur_ns);
+    }
+    copied_.last_ns = std::max(copied_.last_ns, last);
+  }
+
+  void Ticks(const FrameRef& frame) {
+    const uint32_t group = frame.counters.group;
+    std::string payload;
+    CounterChunkDecoder decoder;
+    CounterTicks ticks;
+    if (!from_.Read(frame, payload) || !decoder.Open(payload) ||
+        !decoder.Decode(ticks)) {
+      Damaged(frame);
+      return;
+    }
+    const uint64_t first = frame.counters.first_ordinal;
+    const uint64_t wanted = range_.ticks ? range_.ticks(group) : UINT64_MAX;
+    const bool hole = first != next_ordinal_ && !frame.journal;
+    next_ordinal_ = first + ticks.size();
+    for (size_t tick = 0; tick < ticks.size() && first + tick < wanted;
+         ++tick) {
+      const size_t from = tick ? ticks.changed_end[tick - 1] : 0;
+      const size_t gone_from = tick ? ticks.gone_end[tick - 1] : 0;
+      Tick(group, ticks.time_ns[tick],
+           std::span(ticks.changes)
+               .subspan(from, ticks.changed_end[tick] - from),
+           std::span(ticks.gone)
+               .subspan(gone_from, ticks.gone_end[tick] - gone_from),
+           hole && tick == 0);
+    }
+  }
+
+  void Tick(uint32_t group, int64_t time_ns,
+            std::span<const CounterTicks::Change> changes,
+            std::span<const uint32_t> gone, bool names_all) {
+    std::set<uint32_t> named;
+    to_.BeginTick(group, time_ns);
+    for (const auto& [series, value] : changes) {
+      const uint32_t id = SeriesOf(group, series);
+      if (id == 0) continue;
+      if (rows_.series.at(series).type == Series::Type::kDouble)
+        to_.SetDouble(id, ValueAsDouble(value, Series::Type::kDouble));
+      else
+        to_.Set(id, static_cast<int64_t>(value));
+      live_.insert(series);
+      if (names_all) named.insert(series);
+    }
+    std::set<uint32_t> ends(gone.begin(), gone.end());
+    // Behind a hole, what the first tick does not name has ended in it.
+    if (names_all)
+      for (const uint32_t series : live_)
+        if (!named.contains(series)) ends.insert(series);
+    for (const uint32_t series : ends) {
+      const uint32_t id = SeriesOf(group, series);
+      if (id != 0 && live_.erase(series) > 0) to_.Gone(id);
+    }
+    to_.EndTick();
+    copied_.last_ns = std::max(copied_.last_ns, time_ns);
+  }
+
+  // 0 if its row is not there or says something else.
+  uint32_t SeriesOf(uint32_t group, uint32_t series) const {
+    const uint32_t id = NewId(series_, series);
+    return id != 0 && rows_.series.at(series).group == group ? id : 0;
+  }
+
+  void Damaged(const FrameRef& frame) {
+    copied_.damages.push_back(
+        {frame.journal, frame.offset, frame.size, "damaged content"});
+  }
+
+  const TraceReader& from_;
+  const AllRows& rows_;
+  const CopyRange& range_;
+  TraceWriter& to_;
+  Copied copied_;
+  std::map<uint32_t, uint32_t> strings_, series_, stacks_, args_;
+  std::set<uint32_t> groups_;  // that have a series
+  std::set<uint32_t> live_;    // series of a group that have a value
+  uint64_t next_ordinal_ = 0;
+};
+
+}  // namespace
+
+Copied CopyTrace(const TraceReader& from, const AllRows& rows,
+                 const CopyRange& range, TraceWriter& to) {
+  return Copier(from, rows, range, to).Copy();
+}
+
+}  // namespace sonde
