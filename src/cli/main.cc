@@ -20,6 +20,7 @@ std::span<const Command> Commands() {
       {"query", "ask a trace in SQL", &RunQuery},
       {"export", "write a trace for other tools", &RunExport},
       {"ctl", "pause, mark or stop a running recording", &RunCtl},
+      {"recover", "finish a recording that was killed", &RunRecover},
       {"doctor", "say what can be recorded here", &RunDoctor},
   };
   return kCommands;

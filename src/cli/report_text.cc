@@ -62,10 +62,13 @@ std::string ExitOf(const Process& row) {
 
 Lines LossLines(const Report& report, size_t most) {
   Lines out;
-  if (!report.facts.store->reader().finished())
+  const Store& store = *report.facts.store;
+  if (!store.reader().finished())
     Append(out, Wrap("Lost: ",
                      "the end of the recording: it was cut off or still goes "
-                     "on. What follows is what was written so far."));
+                     "on. What follows is what was written so far. If sonde "
+                     "was killed: sonde recover " +
+                         ShellWord(store.path(), 4096)));
   size_t shown = 0;
   for (const Loss& loss : report.losses) {
     // One at least; what is damaged matters more than how many there are.

@@ -101,6 +101,11 @@ class ProcessTree {
   virtual void Rename(uint32_t process, uint32_t thread,
                       std::string_view name) = 0;
 
+  // It is known by other means that the process lived at this time.
+  virtual void NoteLife(uint32_t process, int64_t at_ns) {
+    (void)process, (void)at_ns;
+  }
+
   // By number. Valid until the next Poll().
   virtual const std::map<uint32_t, Live>& live() const = 0;
   // Grows whenever live() has changed: a reader that saw this number has seen

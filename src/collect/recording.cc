@@ -82,7 +82,9 @@ void Recording::Flush(int64_t now_ns) {
     out_->Seal();
     sealed_ns_ = now_ns;
   }
-  if (rings_ && !out_->failure()) rings_->Publish();
+  if (!rings_ || out_->failure()) return;
+  rings_->Save();
+  rings_->Publish();
 }
 
 void Recording::Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks) {

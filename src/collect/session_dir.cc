@@ -17,6 +17,7 @@
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "base/text.h"
@@ -31,6 +32,7 @@ constexpr std::string_view kUnfinished = ".new";
 // must fit into a twentieth.
 constexpr uint64_t kShare = 20;
 constexpr time_t kUnfinishedAgeS = 60;
+constexpr time_t kKeepS = 24 * 3600;
 constexpr size_t kMaxCommandChars = 1000;
 constexpr size_t kMaxInfoBytes = 256 << 10;
 
@@ -96,17 +98,34 @@ bool Dead(int dir) {
   return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-void RemoveFiles(int dir) {
-  const int copy = ::fcntl(dir, F_DUPFD_CLOEXEC, 3);
-  if (copy == -1) return;
+std::vector<std::string> Names(int dir) {
+  std::vector<std::string> names;
+  const int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy == -1) return names;
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy),
                                                  &::closedir);
   if (!list) {
     ::close(copy);
-    return;
+    return names;
   }
   while (const dirent* entry = ::readdir(list.get()))
-    ::unlinkat(dir, entry->d_name, 0);  // of "." and ".." it makes nothing
+    names.push_back(entry->d_name);
+  return names;
+}
+
+void RemoveFiles(int dir) {
+  for (const std::string& name : Names(dir))
+    ::unlinkat(dir, name.c_str(), 0);  // of "." and ".." it makes nothing
+}
+
+// Whether it holds what programs recorded and no trace has yet.
+bool WorthKeeping(int dir) {
+  struct stat st;
+  if (::fstat(dir, &st) != 0 || ::time(nullptr) - st.st_mtime > kKeepS)
+    return false;
+  for (const std::string& name : Names(dir))
+    if (std::string_view(name).ends_with(".ring")) return true;
+  return false;
 }
 
 void Sweep(const std::string& base) {
@@ -121,7 +140,7 @@ void Sweep(const std::string& base) {
         (::fstat(dir.get(), &st) != 0 ||
          ::time(nullptr) - st.st_mtime < kUnfinishedAgeS))
       continue;
-    if (!Dead(dir.get())) continue;
+    if (!Dead(dir.get()) || WorthKeeping(dir.get())) continue;
     RemoveFiles(dir.get());
     ::rmdir(path.c_str());
   }
@@ -189,17 +208,31 @@ void SessionDir::Remove() {
   lock_.Reset();
 }
 
-Result<SessionInfo> FindSession(const std::string& path) {
-  const Error none{Error::Kind::kNotFound, path + ": no recording lives there",
-                   "`sonde ctl status` lists those that do"};
-  const Fd dir = OpenOwn(AT_FDCWD, path);
-  if (!dir.valid() || Dead(dir.get())) return none;
-  const auto text =
-      ReadFile("/proc/self/fd/" + std::to_string(dir.get()) + "/" + kLock,
-               kMaxInfoBytes);
-  if (!text.ok()) return none;
+Result<SessionDir> SessionDir::TakeOver(const std::string& path) {
+  Fd dir = OpenOwn(AT_FDCWD, path);
+  if (!dir.valid()) return ErrnoError(path, errno);
+  Fd lock(::openat(dir.get(), kLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!lock.valid()) return ErrnoError(path, errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return Error{Error::Kind::kUsage, path + ": still being recorded",
+                 "`sonde ctl stop` ends it"};
+  return SessionDir(path, std::move(dir), std::move(lock));
+}
+
+void SessionDir::Keep() {
+  dir_.Reset();
+  lock_.Reset();
+}
+
+namespace {
+
+// What the maker of the session in `dir` said of it.
+std::optional<SessionInfo> ReadInfo(int dir, const std::string& path) {
+  const auto text = ReadFile(
+      "/proc/self/fd/" + std::to_string(dir) + "/" + kLock, kMaxInfoBytes);
+  if (!text.ok()) return std::nullopt;
   const auto json = nlohmann::json::parse(text.value(), nullptr, false);
-  if (!json.is_object()) return none;
+  if (!json.is_object()) return std::nullopt;
   const auto word = [&](const char* key) {
     const auto at = json.find(key);
     return at != json.end() && at->is_string() ? at->get<std::string>() : "";
@@ -214,18 +247,37 @@ Result<SessionInfo> FindSession(const std::string& path) {
   return info;
 }
 
-std::vector<SessionInfo> LiveSessions() {
+// Those in the places where sessions are looked for, alive or not.
+std::vector<SessionInfo> Sessions(const std::string& beside, bool dead) {
   std::vector<SessionInfo> out;
   for (const std::string& base :
-       {RuntimeDir(), std::string("/dev/shm"), std::string(".")}) {
+       {RuntimeDir(), std::string("/dev/shm"), std::string("."), beside}) {
     if (base.empty()) continue;
     for (const std::string& name : SessionNames(base)) {
+      const std::string path = base + "/" + name;
       if (std::string_view(name).ends_with(kUnfinished)) continue;
-      auto info = FindSession(base + "/" + name);
-      if (info.ok()) out.push_back(info.Take());
+      const Fd dir = OpenOwn(AT_FDCWD, path);
+      if (!dir.valid() || Dead(dir.get()) != dead) continue;
+      if (auto info = ReadInfo(dir.get(), path)) out.push_back(*info);
     }
   }
   return out;
+}
+
+}  // namespace
+
+Result<SessionInfo> FindSession(const std::string& path) {
+  const Fd dir = OpenOwn(AT_FDCWD, path);
+  if (dir.valid() && !Dead(dir.get()))
+    if (auto info = ReadInfo(dir.get(), path)) return *info;
+  return Error{Error::Kind::kNotFound, path + ": no recording lives there",
+               "`sonde ctl status` lists those that do"};
+}
+
+std::vector<SessionInfo> LiveSessions() { return Sessions("", false); }
+
+std::vector<SessionInfo> DeadSessions(const std::string& trace) {
+  return Sessions(trace.empty() ? "" : DirectoryOf(trace), true);
 }
 
 }  // namespace sonde

@@ -30,11 +30,14 @@ std::string CommandText(const std::vector<std::string>& command);
 //  - It is alive exactly as long as its maker: a file in it is locked, and the
 //    kernel unlocks it at any kind of death.
 //  - Goes away with this object. What a killed session left behind is removed
-//    by the next Create().
+//    by the next Create(); if there are records in it that can be recovered,
+//    only after a day.
 class SessionDir {
  public:
   // `info.dir` is filled in here.
   static Result<SessionDir> Create(SessionInfo info);
+  // Of a session whose maker is dead.
+  static Result<SessionDir> TakeOver(const std::string& path);
   SessionDir(SessionDir&& other) noexcept = default;
   SessionDir& operator=(SessionDir&&) = delete;
   ~SessionDir() { Remove(); }
@@ -43,6 +46,8 @@ class SessionDir {
   int fd() const { return dir_.get(); }
   // At once, instead of at the end.
   void Remove();
+  // It stays, for another to take over.
+  void Keep();
 
  private:
   SessionDir(std::string path, Fd dir, Fd lock)
@@ -58,6 +63,9 @@ Result<SessionInfo> FindSession(const std::string& dir);
 
 // Every live session of this user that lies where sessions are looked for.
 std::vector<SessionInfo> LiveSessions();
+// Those whose maker was killed. Also beside the trace `trace`, if that is not
+// empty.
+std::vector<SessionInfo> DeadSessions(const std::string& trace);
 
 }  // namespace sonde
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "ring/ring_reader.h"
+#include "collect/ring/ring_reader.h"
 
 namespace sonde {
 namespace {

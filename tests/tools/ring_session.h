@@ -19,7 +19,7 @@
 
 #include "base/check.h"
 #include "base/fd.h"
-#include "ring/ring_reader.h"
+#include "collect/ring/ring_reader.h"
 
 namespace sonde {
 

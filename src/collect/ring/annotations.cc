@@ -140,6 +140,7 @@ void Annotations::Take(uint32_t key, uint32_t thread, uint32_t tid,
       state.base = record.head.depth;
     record.head.depth = static_cast<uint16_t>(record.head.depth - state.base);
     TakeOne(key, state, record);
+    last_time_ = std::max(last_time_, record.head.time);
   }
 }
 
@@ -288,6 +289,17 @@ void Annotations::Flow(ThreadState& state, const Record& record,
           extra);
 }
 
+Loss Annotations::LossOf(uint32_t why) {
+  Loss loss;
+  const bool nested = why == static_cast<uint32_t>(LostWhy::kNested);
+  loss.reason = nested ? "ring-nested" : "ring-full";
+  loss.detail =
+      nested ? "records of signal handlers that came while their thread was "
+               "recording"
+             : "records the program made faster than they could be read";
+  return loss;
+}
+
 void Annotations::Lost(const Record& record) {
   const uint32_t why = record.head.id;
   if (why != static_cast<uint32_t>(LostWhy::kFull) &&
@@ -302,13 +314,9 @@ void Annotations::Lost(const Record& record) {
   if (fresh || (from_ns > state.loss.to_ns + kSameLossNs &&
                 state.rows < kMostLossRows)) {
     ++state.rows;
-    const bool nested = why == static_cast<uint32_t>(LostWhy::kNested);
-    state.loss = {nested ? "ring-nested" : "ring-full",
-                  nested ? "records of signal handlers that came while their "
-                           "thread was recording"
-                         : "records the program made faster than they could "
-                           "be read",
-                  0, from_ns, to_ns};
+    state.loss = LossOf(why);
+    state.loss.from_ns = from_ns;
+    state.loss.to_ns = to_ns;
     state.handle = out_.AddLoss(state.loss);
   }
   state.loss.count += record.words[0];

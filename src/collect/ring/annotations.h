@@ -56,6 +56,14 @@ class Annotations {
   void ThreadEnded(uint32_t key, int64_t at_ns);
   void ProcessEnded(int64_t at_ns);
 
+  // What must be known to go on from here, in another process with a copy of
+  // the trace. Behind a pass.
+  void Archive(StateArchive& archive);
+
+  // Records are held back for the next pass.
+  bool waiting() const { return !held_.empty(); }
+  // The latest of the times it was told, of the records' clock.
+  uint64_t last_time() const { return last_time_; }
   // Records that could not be, and those taken, that one included.
   uint64_t strange() const { return strange_; }
   uint64_t records() const { return records_; }
@@ -100,7 +108,6 @@ class Annotations {
   };
   struct CounterState {
     uint32_t series = 0;
-    bool is_double = false;
     int64_t whole = 0;
     double real = 0;
   };
@@ -126,6 +133,8 @@ class Annotations {
     if (!global) id ^= uint64_t{options_.process} * 0x9e3779b97f4a7c15;
     return id != 0 ? id : 1;
   }
+  void ArchiveShared(StateArchive& archive);
+  static Loss LossOf(uint32_t why);
   int64_t Bounded(int64_t ns) const;
   int64_t ToNs(uint64_t time) const;
   int64_t ToNs(uint64_t time, uint32_t clock) const;
@@ -134,6 +143,7 @@ class Annotations {
   const Options options_;
   WireNames names_;
   uint64_t strange_ = 0, records_ = 0;
+  uint64_t last_time_ = 0;
   uint32_t group_ = 0;  // of its counters
   std::unordered_map<uint32_t, ThreadState> threads_;
   std::vector<Held> held_;

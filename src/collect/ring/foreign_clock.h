@@ -2,8 +2,12 @@
 #define SONDE_COLLECT_RING_FOREIGN_CLOCK_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
+
+#include "collect/ring/state_archive.h"
 
 namespace sonde {
 
@@ -24,6 +28,21 @@ class ForeignClock {
     if (pairs_.empty() || (value > pairs_.back().value &&
                            ns >= pairs_.back().ns && pairs_.size() < kMost))
       pairs_.push_back({value, ns});
+  }
+
+  // The newest pairs are enough for what is still to come.
+  void Archive(StateArchive& archive) {
+    std::vector<Pair> newest(
+        std::ssize(pairs_) > kSaved ? pairs_.end() - kSaved : pairs_.begin(),
+        pairs_.end());
+    archive.Double(ns_per_tick_);
+    archive.Each(newest, [&](Pair& pair) {
+      archive.Number(pair.value);
+      archive.Signed(pair.ns);
+    });
+    if (archive.writing()) return;
+    pairs_.clear();
+    for (const Pair& pair : newest) Add(pair.value, pair.ns);
   }
 
   // Without a pair, the value itself.
@@ -51,6 +70,7 @@ class ForeignClock {
     int64_t ns;
   };
   static constexpr size_t kMost = 100'000;
+  static constexpr ptrdiff_t kSaved = 64;
   static constexpr double kFarthest = 4e18;
 
   static double Distance(uint64_t from, uint64_t to) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collect/ring/state_archive.h"
 #include "trace/model.h"
 
 namespace sonde {
@@ -15,6 +16,8 @@ struct OpenSlice {
   uint16_t depth = 0;
   uint64_t flow_in = 0, flow_out = 0;
   std::vector<Arg> args;
+
+  void Archive(StateArchive& archive);
 };
 
 // The slices that are open on one row, outermost first. Each knows its depth,
@@ -50,6 +53,10 @@ class OpenSlices {
       lost(open_.back());
       open_.pop_back();
     }
+  }
+
+  void Archive(StateArchive& archive) {
+    archive.Each(open_, [&](OpenSlice& slice) { slice.Archive(archive); });
   }
 
   // The innermost; null if none is open.

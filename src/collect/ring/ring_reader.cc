@@ -13,7 +13,7 @@
 // and whoever reads the overflow after the directory finds there all that came
 // before the leases in it.
 
-#include "ring/ring_reader.h"
+#include "collect/ring/ring_reader.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-#ifndef SONDE_RING_RING_READER_H_
-#define SONDE_RING_RING_READER_H_
+#ifndef SONDE_COLLECT_RING_RING_READER_H_
+#define SONDE_COLLECT_RING_RING_READER_H_
 
 #include <cstdint>
 #include <map>
@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/ring/state_archive.h"
 #include "ring/layout.h"
 #include "wire/record.h"
 
@@ -94,6 +95,10 @@ class RingReader {
   // Blocks that were handed out to their end since the last call. Publish them
   // when their records are safe.
   std::vector<DrainedBlock> TakeDrained();
+
+  // How far it has read, for a reader of the same file in another process.
+  // Between passes; what TakeDrained() has not told is then told by nobody.
+  void Archive(StateArchive& archive);
 
   // Nothing: there is no such definition.
   std::optional<RingName> Name(uint32_t id) const;
@@ -183,4 +188,4 @@ class TailsWriter {
 
 }  // namespace sonde
 
-#endif  // SONDE_RING_RING_READER_H_
+#endif  // SONDE_COLLECT_RING_RING_READER_H_

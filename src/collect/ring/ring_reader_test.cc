@@ -1,7 +1,7 @@
 // Rings that somebody has damaged. A good one is made by a real target; then
 // its bytes are changed in every way.
 
-#include "ring/ring_reader.h"
+#include "collect/ring/ring_reader.h"
 
 #include <signal.h>
 #include <sonde/sonde.h>

@@ -144,6 +144,7 @@ size_t TargetRing::Read(int64_t now_ns) {
     Begin();
   }
   if (!Ran()) return 0;
+  changed_ = true;
   LookForFilter(now_ns);
   const size_t bytes = reader_.Read(*this);
   const auto drained = reader_.TakeDrained();
@@ -185,6 +186,7 @@ void TargetRing::Lost(const RingThread&, const RingLoss& loss) {
 
 void TargetRing::Convert(bool last, uint64_t horizon) {
   if (!begun()) return;
+  changed_ |= !pieces_.empty() || !ending_.empty() || annotations_->waiting();
   // Only now has the clock reached it.
   if (start_ns_ == kNoTime) start_ns_ = ToNs(reader_.header().time);
   for (Piece& piece : pieces_) {
@@ -248,6 +250,7 @@ void TargetRing::Finish(int64_t at_ns) {
   }
   reader_.Finish(*this);
   Convert(true, UINT64_MAX);
+  if (at_ns == kNoTime) at_ns = last_ns();
   annotations_->ProcessEnded(at_ns);
   if (const uint64_t lost = reader_.header().names_lost; lost > 0)
     out_.AddLoss({"names-full",

@@ -7,13 +7,14 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
 #include "collect/process_tree.h"
 #include "collect/ring/annotations.h"
+#include "collect/ring/ring_reader.h"
 #include "collect/ring/tick_clock.h"
-#include "ring/ring_reader.h"
 
 namespace sonde {
 
@@ -26,6 +27,13 @@ class TargetRing : RingSink {
   TargetRing(Fd ring, Fd tails, std::string stem, TraceWriter& out,
              ProcessTree& tree, const TickClock* clock);
 
+  // Whether it can be read yet.
+  bool Open() { return reader_.Open(); }
+  // It is the file of this process, as the caller knows.
+  void BelongTo(uint32_t process) {
+    process_ = process;
+    Begin();
+  }
   // Reads what is new, if its process has run since. Returns how many bytes.
   size_t Read(int64_t now_ns);
   // Writes what was read into the trace. The clock has reached all of it.
@@ -34,10 +42,16 @@ class TargetRing : RingSink {
   // Its program does not record from here on.
   void Paused(int64_t at_ns) {
     if (begun()) annotations_->Paused(at_ns);
+    changed_ = true;
   }
+  // What must be known to go on from here. Behind a pass.
+  void Archive(StateArchive& archive);
+  // Whether it may have changed since the last call.
+  bool TakeChanged() { return std::exchange(changed_, false); }
   // What was read is safe.
   void Publish();
-  // Nothing more will come, of a process or an image that ended at `at_ns`.
+  // Nothing more will come, of a process or an image that ended at `at_ns`, or,
+  // if that is kNoTime, with its last record.
   void Finish(int64_t at_ns);
 
   // It is no ring of this version.
@@ -46,8 +60,15 @@ class TargetRing : RingSink {
   bool begun() const { return annotations_ != nullptr; }
   // Number in the trace, 0: nobody knows.
   uint32_t process() const { return process_; }
-  // When its image began to record.
+  // When its image began to record, and when it did last.
   int64_t start_ns() const { return start_ns_; }
+  int64_t last_ns() const;
+  // What its process calls itself, and the file of the one that forked it.
+  pid_t own_pid() const { return static_cast<pid_t>(reader_.header().pid); }
+  uint64_t key() const { return reader_.header().key; }
+  uint64_t made_time() const { return reader_.header().time; }
+  int64_t MadeNs() const { return ToNs(made_time()); }
+  uint64_t parent_key() const { return reader_.header().parent_key; }
   const std::string& stem() const { return stem_; }
   uint64_t records() const { return reader_.records(); }
 
@@ -94,6 +115,7 @@ class TargetRing : RingSink {
   int64_t found_ns_ = 0;
   clockid_t cpu_clock_ = 0;
   bool has_cpu_clock_ = false;
+  bool changed_ = true;
   int64_t cpu_ns_ = -1;
   pid_t pid_ = 0;  // as we see it; 0: not alive
   int64_t next_look_ns_ = 0;

@@ -43,6 +43,7 @@ Result<std::unique_ptr<TargetRings>> TargetRings::Create(int dir,
   std::unique_ptr<TargetRings> rings(
       new TargetRings(dir, std::move(control), TicksAreTime(), out, tree));
   rings->WriteControl();
+  rings->Save();
   return rings;
 }
 
@@ -52,7 +53,8 @@ TargetRings::TargetRings(int dir, Fd control, bool ticks, TraceWriter& out,
       control_(std::move(control)),
       ticks_are_time_(ticks),
       out_(out),
-      tree_(tree) {
+      tree_(tree),
+      state_file_(dir) {
   clock_.Take();
 }
 
@@ -102,7 +104,8 @@ void TargetRings::FindRings() {
     const std::string_view name = entry->d_name;
     if (!name.ends_with(kRingEnd) || rings_.size() >= kMostRings) continue;
     const std::string stem(name.substr(0, name.size() - kRingEnd.size()));
-    if (std::any_of(rings_.begin(), rings_.end(),
+    if (ended_.contains(stem) ||
+        std::any_of(rings_.begin(), rings_.end(),
                     [&](const auto& ring) { return ring->stem() == stem; }))
       continue;
     int& tries = refused_[stem];
@@ -163,9 +166,15 @@ void TargetRings::Read(int64_t now_ns) {
 void TargetRings::Publish() {
   for (const auto& ring : rings_) ring->Publish();
   unpublished_ = 0;
+  // Of no use to anybody.
+  for (const std::string& stem : ended_) {
+    ::unlinkat(dir_, (stem + ".ring").c_str(), 0);
+    ::unlinkat(dir_, (stem + ".tails").c_str(), 0);
+  }
+  ended_.clear();
 }
 
-// Its process or image has ended. The files are of no use to anybody.
+// Its process or image has ended.
 void TargetRings::End(size_t at, int64_t at_ns) {
   TargetRing& ring = *rings_[at];
   clock_.Take();
@@ -174,8 +183,11 @@ void TargetRings::End(size_t at, int64_t at_ns) {
   else
     ring.Finish(at_ns);
   ended_records_ += ring.records();
-  ::unlinkat(dir_, (ring.stem() + ".ring").c_str(), 0);
-  ::unlinkat(dir_, (ring.stem() + ".tails").c_str(), 0);
+  if (ring.process() != 0 && ring.last_ns() != kNoTime)
+    tree_.NoteLife(ring.process(), ring.last_ns());
+  ended_.insert(ring.stem());
+  saved_.erase(ring.stem());
+  save_again_ = true;
   rings_.erase(rings_.begin() + static_cast<ptrdiff_t>(at));
 }
 
@@ -185,7 +197,15 @@ void TargetRings::Finish(int64_t now_ns) {
   Read(now_ns);
   FindRings();
   for (const auto& ring : rings_) ring->Read(now_ns);
-  while (!rings_.empty()) End(rings_.size() - 1, now_ns);
+  while (!rings_.empty()) {
+    const TargetRing& ring = *rings_.back();
+    const auto task = tree_.FindNumber(ring.process());
+    // Of one that died unseen only its records tell how long it lived.
+    const bool died = task && !task->alive;
+    End(rings_.size() - 1, !died                     ? now_ns
+                           : task->end_ns != kNoTime ? task->end_ns
+                                                     : kNoTime);
+  }
 }
 
 uint64_t TargetRings::records() const {

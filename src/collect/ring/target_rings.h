@@ -6,17 +6,20 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
 #include "collect/process_tree.h"
+#include "collect/ring/rings_state.h"
 #include "collect/ring/tick_clock.h"
 #include "trace/writer.h"
 
 namespace sonde {
 
+class RecordedTree;
 class TargetRing;
 
 // What the programs of a session say about themselves: every ring file in its
@@ -28,6 +31,8 @@ class TargetRing;
 //  - A process that did not run since the last pass costs one clock read.
 //  - The files belong to the targets: whatever is in them costs their own
 //    records and nothing else.
+//  - If this process is killed, another can go on where the last Save() was:
+//    Reopen() gets every record that is in the files.
 //
 // One thread. Does not own directory, writer and tree.
 class TargetRings {
@@ -36,12 +41,19 @@ class TargetRings {
   // they are recorded, and by which clock.
   static Result<std::unique_ptr<TargetRings>> Create(int dir, TraceWriter& out,
                                                      ProcessTree& tree);
+  // Goes on with the rings of a session whose collector died, from `state`,
+  // into a copy of its trace that was cut to it. They only need a Finish().
+  static std::unique_ptr<TargetRings> Reopen(int dir, const RingsState& state,
+                                             TraceWriter& out,
+                                             RecordedTree& tree);
   ~TargetRings();
 
   // When the next Read() should be.
   int64_t next_ns() const { return next_ns_; }
   // Takes in everything the targets have written.
   void Read(int64_t now_ns);
+  // The trace is flushed: keeps what is to be known to go on from here.
+  void Save();
   // What was read is safe: the targets may write over it.
   void Publish();
   // Bytes read since the last Publish().
@@ -57,7 +69,12 @@ class TargetRings {
   std::vector<NotCollected> not_collected() const;
 
  private:
-  friend class TargetRing;
+  // What was last saved of a ring.
+  struct SavedRing {
+    std::string bytes;
+    std::vector<uint32_t> tracks, groups;
+  };
+
   TargetRings(int dir, Fd control, bool ticks, TraceWriter& out,
               ProcessTree& tree);
 
@@ -65,6 +82,8 @@ class TargetRings {
   void FindRings();
   void End(size_t at, int64_t at_ns);
   void WriteControl();
+  void Restore(const RingsState& state);
+  void FindOwners(RecordedTree& tree);
 
   const int dir_;
   Fd control_;
@@ -81,6 +100,11 @@ class TargetRings {
   std::vector<std::unique_ptr<TargetRing>> rings_;
   // Names that are no rings, or not ours to read.
   std::map<std::string, int> refused_;
+  // Those done with, until what they held is safe.
+  std::set<std::string> ended_;
+  RingsStateFile state_file_;
+  std::map<std::string, SavedRing> saved_;
+  bool save_again_ = true;
   uint64_t bad_ = 0;  // of another version
 };
 

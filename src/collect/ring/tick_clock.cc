@@ -80,6 +80,14 @@ void TickClock::Add(const Pair& pair) {
   if (points_.size() > kMostPoints) Thin();
 }
 
+std::vector<TickClock::Pair> TickClock::Newest(size_t most) const {
+  std::vector<Pair> pairs;
+  for (size_t i = points_.size() - std::min(most, points_.size());
+       i < points_.size(); ++i)
+    pairs.push_back({points_[i].ticks, points_[i].ns});
+  return pairs;
+}
+
 // Leaves out every second point of the older half. Nearly all that is still
 // converted is new.
 void TickClock::Thin() {

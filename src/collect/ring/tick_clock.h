@@ -1,6 +1,7 @@
 #ifndef SONDE_COLLECT_RING_TICK_CLOCK_H_
 #define SONDE_COLLECT_RING_TICK_CLOCK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,9 @@ class TickClock {
   void Add(const Pair& pair);
 
   int64_t ToNs(uint64_t ticks) const;
+
+  // The newest pairs, for a clock of another process that goes on from there.
+  std::vector<Pair> Newest(size_t most) const;
 
  private:
   struct Point {

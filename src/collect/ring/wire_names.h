@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "ring/ring_reader.h"
+#include "collect/ring/ring_reader.h"
 #include "trace/writer.h"
 
 namespace sonde {

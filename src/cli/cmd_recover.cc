@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/summary.h"
+#include "collect/recover.h"
+#include "collect/session_dir.h"
+#include "trace/reader.h"
+
+namespace sonde {
+namespace {
+
+constexpr char kHelp[] = R"(usage: sonde recover [TRACE] [OPTIONS]
+
+  sonde recover                 finish the recording that was killed
+  sonde recover train.sonde     the one that wrote this trace
+  sonde recover --list          which there are
+
+When `sonde run` itself is killed, its command goes on, and what was recorded
+until then is safe. This puts it together: the trace, its journal, and what
+programs have recorded about themselves since, which lies in memory until the
+machine is started anew or a day has passed. Programs that still run go on, and
+record no more.
+
+  -o, --output FILE  write it there and leave the trace as it is
+  --force            overwrite FILE if it exists
+  --list             only list what can be recovered
+  --quiet            print nothing
+  --json             the result as JSON
+  -h, --help         this text
+
+Exit status: 0 done, 1 could not, 2 asked wrongly.
+)";
+
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+std::string List(const std::vector<SessionInfo>& sessions) {
+  std::string out;
+  for (const SessionInfo& s : sessions)
+    out += fmt::format("\n    {}  ({})", Printable(s.trace),
+                       Printable(s.command, 60));
+  return out;
+}
+
+// The trace that is meant, and its session if there still is one.
+struct Wanted {
+  std::string trace;
+  std::optional<SessionInfo> session;
+};
+
+Result<Wanted> Choose(const std::string& trace) {
+  const std::vector<SessionInfo> dead =
+      DeadSessions(trace.empty() ? "" : Absolute(trace));
+  if (!trace.empty()) {
+    Wanted wanted{Absolute(trace), std::nullopt};
+    for (const SessionInfo& s : dead)
+      if (s.trace == wanted.trace) wanted.session = s;
+    for (const SessionInfo& s : LiveSessions())
+      if (s.trace == wanted.trace)
+        return Error{Error::Kind::kUsage, trace + ": is still being recorded",
+                     "`sonde ctl stop` ends the recording"};
+    return wanted;
+  }
+  if (dead.size() == 1) return Wanted{dead[0].trace, dead[0]};
+  if (dead.empty())
+    return Error{Error::Kind::kNotFound, "recover: no recording was killed",
+                 "name a trace that has no end: sonde recover FILE.sonde"};
+  return Error{Error::Kind::kUsage, "recover: several recordings were killed",
+               "say which:" + List(dead)};
+}
+
+void PrintList(bool json) {
+  const std::vector<SessionInfo> dead = DeadSessions("");
+  if (!json) {
+    if (dead.empty()) std::puts("no recording was killed");
+    for (const SessionInfo& s : dead)
+      std::printf("%s  (%s)\n", Printable(s.trace).c_str(),
+                  Printable(s.command, 60).c_str());
+    return;
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const SessionInfo& s : dead)
+    rows.push_back(
+        {{"trace", s.trace}, {"command", s.command}, {"session", s.dir}});
+  std::puts(rows.dump(2, ' ', true, nlohmann::json::error_handler_t::replace)
+                .c_str());
+}
+
+void Tell(const Recovered& result, const std::string& trace, bool json) {
+  if (json) {
+    nlohmann::json row = {{"trace", trace},
+                          {"records", result.records},
+                          {"running", result.running},
+                          {"rings_missing", nullptr}};
+    if (!result.rings_why.empty()) row["rings_missing"] = result.rings_why;
+    std::puts(row.dump(2, ' ', true, nlohmann::json::error_handler_t::replace)
+                  .c_str());
+    return;
+  }
+  std::fprintf(stderr, "sonde: recovered %s\n", Printable(trace).c_str());
+  if (result.rings_why.empty())
+    std::fprintf(stderr, "  %llu record%s of programs taken from their rings\n",
+                 static_cast<unsigned long long>(result.records),
+                 result.records == 1 ? "" : "s");
+  else
+    std::fprintf(stderr, "  what programs recorded last is missing: %s\n",
+                 result.rings_why.c_str());
+  if (result.running > 0)
+    std::fprintf(stderr, "  %zu process%s still run%s, and record%s no more\n",
+                 result.running, result.running == 1 ? "" : "es",
+                 result.running == 1 ? "s" : "",
+                 result.running == 1 ? "s" : "");
+}
+
+}  // namespace
+
+Result<int> RunRecover(const Args& args) {
+  CLI::App app("", "recover");
+  std::string trace, output;
+  bool force = false, list = false, quiet = false, json = false, help = false;
+  app.set_help_flag();
+  app.add_option("trace", trace);
+  app.add_option("-o,--output", output);
+  app.add_flag("--force", force);
+  app.add_flag("--list", list);
+  app.add_flag("--quiet", quiet);
+  app.add_flag("--json", json);
+  app.add_flag("-h,--help", help);
+  TRY(const bool parsed, ParseArgs(app, args));
+  if (!parsed) return 0;
+  if (help) {
+    std::fputs(kHelp, stdout);
+    return 0;
+  }
+  if (list) {
+    PrintList(json);
+    return 0;
+  }
+  TRY(const Wanted wanted, Choose(trace));
+  TRY(const TraceReader reader, TraceReader::Open(wanted.trace));
+  if (reader.finished())
+    return Error{Error::Kind::kUsage,
+                 Printable(wanted.trace) +
+                     ": is whole, there is nothing to "
+                     "recover",
+                 "sonde report " + Printable(wanted.trace)};
+  std::optional<SessionDir> dir;
+  if (wanted.session) {
+    TRY(auto taken, SessionDir::TakeOver(wanted.session->dir));
+    dir.emplace(std::move(taken));
+  }
+  const std::string to = output.empty() ? wanted.trace : Absolute(output);
+  if (to != wanted.trace && force) std::remove(to.c_str());
+  auto result = Recover(wanted.trace, dir ? &*dir : nullptr, to);
+  // What could not be written can be tried again.
+  if (dir && (!result.ok() || to != wanted.trace)) dir->Keep();
+  if (!result.ok()) return result.error();
+  if (quiet) return 0;
+  Tell(result.value(), to, json);
+  if (json) return 0;
+  TRY(const std::string summary, Summary(to));
+  std::fputs(summary.c_str(), stderr);
+  return 0;
+}
+
+}  // namespace sonde

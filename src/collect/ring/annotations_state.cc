@@ -1,0 +1,120 @@
+// What the annotations of a process are in the middle of, for whoever goes on.
+
+#include "collect/ring/annotations.h"
+
+namespace sonde {
+
+void OpenSlice::Archive(StateArchive& archive) {
+  archive.Signed(begin_ns);
+  archive.String(name);
+  archive.String(category);
+  archive.Number(depth);
+  archive.Number(flow_in);
+  archive.Number(flow_out);
+  archive.Each(args, [&](Arg& arg) {
+    auto type = static_cast<uint32_t>(arg.type);
+    archive.String(arg.key);
+    archive.Number(type);
+    archive.Signed(arg.int_value);
+    archive.Double(arg.double_value);
+    archive.String(arg.string_value);
+    if (type < 1 || type > static_cast<uint32_t>(Arg::Type::kString))
+      archive.Refuse();
+    else
+      arg.type = static_cast<Arg::Type>(type);
+  });
+}
+
+void Annotations::Archive(StateArchive& archive) {
+  archive.Number(strange_);
+  archive.Number(records_);
+  archive.Number(last_time_);
+  archive.Each(threads_, [&](auto& entry) {
+    ThreadState& state = entry.second;
+    int64_t base = state.base;
+    archive.Number(entry.first);
+    archive.Number(state.thread);
+    archive.Number(state.tid);
+    archive.TrackId(state.track);
+    archive.Signed(base);
+    state.open.Archive(archive);
+    if (base < -1 || base > UINT16_MAX)
+      archive.Refuse();
+    else
+      state.base = static_cast<int32_t>(base);
+  });
+  archive.Each(losses_, [&](auto& entry) {
+    LossState& state = entry.second;
+    uint32_t rows = static_cast<uint32_t>(state.rows);
+    archive.Number(entry.first);
+    if (!archive.writing()) state.loss = LossOf(entry.first);
+    archive.LossHandle(state.handle);
+    archive.Number(rows);
+    archive.Number(state.loss.count);
+    archive.Signed(state.loss.from_ns);
+    archive.Signed(state.loss.to_ns);
+    state.rows = static_cast<int>(rows & INT32_MAX);
+  });
+  ArchiveShared(archive);
+}
+
+void Annotations::ArchiveShared(StateArchive& archive) {
+  archive.Each(clocks_, [&](auto& entry) {
+    archive.Number(entry.first);
+    entry.second.Archive(archive);
+  });
+  archive.Each(custom_, [&](auto& entry) {
+    CustomState& state = entry.second;
+    archive.Number(entry.first);
+    archive.TrackId(state.track);
+    archive.Number(state.clock);
+    state.open.Archive(archive);
+    if (state.track == 0) archive.Refuse();
+  });
+  archive.Each(lanes_, [&](auto& entry) {
+    archive.String(entry.first);
+    archive.Each(entry.second, [&](Lane& lane) {
+      archive.TrackId(lane.track);
+      archive.Flag(lane.busy);
+      if (lane.track == 0) archive.Refuse();
+    });
+  });
+  archive.Each(ranges_, [&](auto& entry) {
+    OpenRange& range = entry.second;
+    archive.Number(entry.first);
+    archive.String(range.label);
+    archive.Number(range.lane);
+    range.slice.Archive(archive);
+    const auto lanes = lanes_.find(range.label);
+    if (lanes == lanes_.end() || range.lane >= lanes->second.size())
+      archive.Refuse();
+  });
+  archive.GroupId(group_);
+  archive.Each(counters_, [&](auto& entry) {
+    CounterState& state = entry.second;
+    archive.Number(entry.first);
+    archive.SeriesId(state.series);
+    archive.Signed(state.whole);
+    archive.Double(state.real);
+    if (state.series == 0 || out_.GroupOf(state.series) != group_)
+      archive.Refuse();
+  });
+  archive.Each(held_, [&](Held& held) {
+    archive.Number(held.head.time);
+    archive.Number(held.head.id);
+    archive.Number(held.head.kind);
+    archive.Number(held.head.depth);
+    archive.Number(held.key);
+    archive.Number(held.first);
+    archive.Number(held.count);
+  });
+  archive.Words(held_words_);
+  for (const Held& held : held_)
+    if (held.count < OwnWords(held.head.kind) ||
+        held.first > held_words_.size() ||
+        held.count > held_words_.size() - held.first)
+      archive.Refuse();
+  if (!archive.ok()) held_.clear();
+}
+
+}  // namespace sonde

@@ -1,0 +1,55 @@
+#include "collect/ring/ring_reader.h"
+
+namespace sonde {
+
+void RingReader::Archive(StateArchive& archive) {
+  archive.Each(slots_, [&](Slot& slot) {
+    archive.Number(slot.generation);
+    if (slot.generation == 0) return;
+    archive.Flag(slot.done);
+    archive.Flag(slot.damaged);
+    archive.Flag(slot.big);
+    archive.Number(slot.thread);
+    archive.Number(slot.sequence);
+    archive.Number(slot.drained);
+    if (slot.drained > BlockRoom(slot.big) || slot.drained % 8 != 0)
+      archive.Refuse();
+  });
+  archive.Each(threads_, [&](auto& entry) {
+    Thread& thread = entry.second;
+    archive.Number(entry.first);
+    archive.Number(thread.tid);
+    archive.Number(thread.next);
+    archive.Number(thread.gap_passes);
+    archive.Number(thread.told);
+    archive.Number(thread.lost);
+    archive.Number(thread.lost_to);
+    archive.Each(thread.blocks, [&](auto& block) {
+      archive.Number(block.first);
+      archive.Number(block.second);
+      if (block.second < kFirstSlot ||
+          block.second - kFirstSlot >= slots_.size())
+        archive.Refuse();
+    });
+  });
+  archive.Number(speaker_.number);
+  archive.Number(speaker_.tid);
+  // Threads whose end is told with the next pass.
+  archive.Each(ending_, [&](uint32_t& number) { archive.Number(number); });
+  archive.Number(homeless_);
+  archive.Number(records_);
+  archive.Number(lost_);
+  archive.Number(damaged_bytes_);
+  if (archive.writing()) return;
+  constexpr size_t kMost = (kChunks - kFirstBlockChunk) * kSlotsPerChunk;
+  if (slots_.size() > kMost || slots_.size() % kSlotsPerChunk != 0)
+    archive.Refuse();
+  if (!archive.ok()) {
+    slots_.clear();
+    threads_.clear();
+  }
+  slots_.reserve(kMost);  // see FindBlocks()
+  directory_.resize(slots_.size());
+}
+
+}  // namespace sonde
