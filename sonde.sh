@@ -22,7 +22,7 @@ usage: ./sonde.sh COMMAND
   check                       format, layers, sizes, docs
   bench [NAME...] [--json] [--quick]
                               measure what sonde costs
-  packages PURPOSE...         print what core, test, full, viewers need
+  packages PURPOSE...         print what core, test, full, bench, viewers need
   help                        this text
 
 Missing Debian or Ubuntu packages are installed first, by apt-get.
@@ -184,7 +184,7 @@ cmd_check() {
 }
 
 cmd_bench() {
-  need core test
+  need core test bench
   build release >&2
   exec "$python" "$root/tests/bench/run.py" "$@"
 }
@@ -194,7 +194,7 @@ command=${1:-help}
 case $command in
   demo | test | build | install | check | bench) "cmd_$command" "$@" ;;
   packages)
-    [ $# -gt 0 ] || die "packages: of what? core, test, full, viewers, wheels"
+    [ $# -gt 0 ] || die "packages: of what? core, test, full, bench, viewers, wheels"
     packages "$@"
     ;;
   help | --help | -h) usage ;;

@@ -1,7 +1,8 @@
 // The bars of the recorder in the target: what a begin and an end cost while
 // another process drains them to a file, against two bare reads of the clock in
 // the same thread and round. A round counts its own CPU time, so that waiting
-// for a core does not; the figure is the median of the rounds.
+// for a core does not; the figure is the median of the rounds. Where LTTng is
+// installed, a round of its two tracepoints follows each of ours.
 //
 // This process is the collector. It starts itself again as the target, which
 // asks it by a pipe how much has arrived and how much was lost.
@@ -22,6 +23,8 @@
 #include <vector>
 
 #include "base/time.h"
+#include "lttng_peer.h"
+#include "rounds.h"
 #include "tools/ring_session.h"
 
 namespace sonde {
@@ -64,18 +67,6 @@ void Report(const char* bar, double value, const char* unit, double limit,
       "\"ok\":{},\"lost\":{},\"peers\":{{{}}}}}\n",
       bar, value, unit, limit, ok, lost, peers);
   std::fflush(stdout);
-}
-
-int64_t ThreadNs() { return ClockNs(CLOCK_THREAD_CPUTIME_ID); }
-
-[[gnu::noinline]] void ReadClocks(long pairs) {
-  uint64_t sum = 0;
-  for (long i = 0; i < pairs; ++i) {
-    const uint64_t begin = sonde_abi_ticks();
-    asm volatile("" ::: "memory");
-    sum += sonde_abi_ticks() - begin;
-  }
-  asm volatile("" ::"r"(sum));
 }
 
 [[gnu::noinline]] void InlinePairs(long pairs) {
@@ -126,21 +117,16 @@ std::vector<MutexRecord> mutex_records;
     }
 }
 
-// Times of a pair in the two loops, as one ratio for each round.
-std::vector<double> Ratios(void (*loop)(long), int rounds, long pairs) {
+// One ratio for each round, and a round of the peer after it.
+std::vector<double> Ratios(void (*loop)(long), int rounds, long pairs,
+                           LttngPeer* peer = nullptr) {
   std::vector<double> ratios;
   loop(pairs);
   ReadClocks(pairs);
+  if (peer) peer->Round(pairs, true);
   for (int i = 0; i < rounds; ++i) {
-    const int64_t start = ThreadNs();
-    ReadClocks(pairs / 2);
-    const int64_t read = ThreadNs();
-    loop(pairs);
-    const int64_t looped = ThreadNs();
-    ReadClocks(pairs / 2);
-    const int64_t end = ThreadNs();
-    ratios.push_back(double(looped - read) /
-                     double(read - start + end - looped));
+    ratios.push_back(RatioOfRound(loop, pairs));
+    if (peer) peer->Round(pairs);
     ::usleep(2000);
   }
   return ratios;
@@ -152,6 +138,16 @@ double MutexRatio() {
   return ratio;
 }
 
+void InlineBar(int rounds, long pairs, uint64_t lost_before) {
+  LttngPeer lttng(SONDE_LTTNG_PEER, SONDE_LTTNG_ROUNDS);
+  const double ratio = Median(Ratios(InlinePairs, rounds, pairs, &lttng));
+  const uint64_t lost = Sync().lost - lost_before;
+  std::string peers = fmt::format("\"mutex_vector\":{:.3g}", MutexRatio());
+  if (lttng.Finish())
+    peers += fmt::format(",\"lttng_ust\":{:.3g}", Median(lttng.ratios()));
+  Report("record_pair_inline", ratio, "x", 1.15, true, lost, peers);
+}
+
 void PairBars() {
   const int rounds = quick ? 5 : 61;
   const long pairs = quick ? 5'000 : 50'000;
@@ -160,17 +156,16 @@ void PairBars() {
   // Lets the pool grow to what the rounds need.
   InlinePairs(pairs * 4);
   uint64_t before = Sync().lost;
-  const auto bar = [&](const char* name, void (*loop)(long), double limit,
-                       const std::string& peers) {
+  const auto bar = [&](const char* name, void (*loop)(long), double limit) {
     const double ratio = Median(Ratios(loop, rounds, pairs));
     const uint64_t lost = Sync().lost;
-    Report(name, ratio, "x", limit, true, lost - before, peers);
+    Report(name, ratio, "x", limit, true, lost - before);
     before = lost;
   };
-  bar("record_pair_inline", InlinePairs, 1.15,
-      fmt::format("\"mutex_vector\":{:.3g}", MutexRatio()));
-  bar("record_pair_abi", AbiPairs, 1.25, "");
-  bar("record_args", ArgPairs, 1.3, "");
+  InlineBar(rounds, pairs, before);
+  before = Sync().lost;
+  bar("record_pair_abi", AbiPairs, 1.25);
+  bar("record_args", ArgPairs, 1.3);
   sonde_pause();
   // So short that a round of as many would be all noise.
   const auto many = [](long count) { InlinePairs(count * kOffTimes); };
