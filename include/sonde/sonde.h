@@ -4,11 +4,11 @@
  *   ...
  *   SONDE_END();
  *
- * Without a recording (`sonde run -- your_program`) every call here is one
- * branch that is not taken. With one, a begin and an end cost little more than
- * reading the clock twice. Nothing here waits, allocates, locks, sets errno or
- * fails visibly, and all of it may be called from any thread, from signal
- * handlers, before main() and after exit().
+ * Without a recording (`sonde run -- your_program`) everything here is one
+ * branch that is not taken, before any call. With one, a begin and an end cost
+ * little more than reading the clock twice. Nothing here waits, allocates,
+ * locks, sets errno or fails visibly, and all of it may be called from any
+ * thread, from signal handlers, before main() and after exit().
  *
  * What is lost first, when records come faster than they are read: the newest
  * records, thread by thread, each run of them counted and timed. Names, labels,
@@ -28,6 +28,28 @@ extern "C" {
 
 #define SONDE_API __attribute__((visibility("default")))
 
+/* SONDE_GET(type, x, ...) declares `type sonde_x(...)`, which is 0 where
+ * nothing is recorded, SONDE_DO(x, ...) a `void sonde_x(...)`. The library
+ * exports each of them, also for other languages; a branch before the call is
+ * compiled into programs. */
+#ifdef SONDE_ABI_LIBRARY
+#define SONDE_GET(type, name, parameters, arguments) \
+  SONDE_API type sonde_##name parameters;
+#define SONDE_DO(name, parameters, arguments) \
+  SONDE_API void sonde_##name parameters;
+#else
+#define SONDE_GET(type, name, parameters, arguments)                   \
+  SONDE_API type sonde_call_##name parameters __asm__("sonde_" #name); \
+  SONDE_ABI_INLINE type sonde_##name parameters {                      \
+    return sonde_abi_recording() ? sonde_call_##name arguments : 0;    \
+  }
+#define SONDE_DO(name, parameters, arguments)                          \
+  SONDE_API void sonde_call_##name parameters __asm__("sonde_" #name); \
+  SONDE_ABI_INLINE void sonde_##name parameters {                      \
+    if (sonde_abi_recording()) sonde_call_##name arguments;            \
+  }
+#endif
+
 /* An argument of a record: a name and a value. Use the makers below. */
 struct sonde_arg {
   uint32_t key;   /* sonde_name(), or the value itself */
@@ -42,18 +64,21 @@ struct sonde_arg {
  * are the same for the same words, are valid in forked children, and are 0
  * where nothing is recorded; 0 may be used everywhere. Texts are copied, and
  * cut at SONDE_MAX_TEXT bytes. */
-SONDE_API uint32_t sonde_name(const char* text);
-SONDE_API uint32_t sonde_name_n(const char* text, size_t bytes);
-SONDE_API uint32_t sonde_label(const char* name, const char* category,
-                               uint32_t argb);
+SONDE_GET(uint32_t, name, (const char* text), (text))
+SONDE_GET(uint32_t, name_n, (const char* text, size_t bytes), (text, bytes))
+SONDE_GET(uint32_t, label,
+          (const char* name, const char* category, uint32_t argb),
+          (name, category, argb))
 /* A row of the timeline of its own. `clock` 0 is the session's clock; `parent`
  * is the track it belongs under, or 0. */
-SONDE_API uint32_t sonde_track(const char* name, uint32_t clock,
-                               uint32_t parent, uint32_t order);
+SONDE_GET(uint32_t, track,
+          (const char* name, uint32_t clock, uint32_t parent, uint32_t order),
+          (name, clock, parent, order))
 /* A clock that is not ours, such as a device's. Say sonde_clock_pair() now and
  * then: at least at its beginning and at its end. */
-SONDE_API uint32_t sonde_clock(const char* name, uint64_t ticks_per_second);
-SONDE_API void sonde_clock_pair(uint32_t clock, uint64_t its_time);
+SONDE_GET(uint32_t, clock, (const char* name, uint64_t ticks_per_second),
+          (name, ticks_per_second))
+SONDE_DO(clock_pair, (uint32_t clock, uint64_t its_time), (clock, its_time))
 
 /* The id of a call site, remembered in it. */
 SONDE_API uint32_t sonde_site_id(struct sonde_site* site);
@@ -73,17 +98,17 @@ SONDE_API void sonde_record(uint32_t kind, uint32_t id, const uint64_t* words,
                             size_t arg_count);
 
 /* The session's clock, for explicit times. 0 where nothing is recorded. */
-SONDE_API uint64_t sonde_now(void);
+SONDE_GET(uint64_t, now, (void), ())
 /* A number that no other call in this process returns: for flows and ranges. */
-SONDE_API uint64_t sonde_new_id(void);
+SONDE_GET(uint64_t, new_id, (void), ())
 
 /* --- slices ------------------------------------------------------------ */
 
 SONDE_API void sonde_begin_site(struct sonde_site* site);
 SONDE_API void sonde_begin_site_int(struct sonde_site* site, uint32_t key,
                                     int64_t value);
-SONDE_API void sonde_begin(uint32_t name);
-SONDE_API void sonde_end(void);
+SONDE_DO(begin, (uint32_t name), (name))
+SONDE_DO(end, (void), ())
 SONDE_API void sonde_instant_site(struct sonde_site* site);
 
 SONDE_ABI_INLINE void sonde_begin_inline(struct sonde_site* site) {
@@ -213,8 +238,8 @@ SONDE_ABI_INLINE void sonde_range_end(uint64_t range) {
 
 /* --- threads, processes, the recording --------------------------------- */
 
-SONDE_API void sonde_thread_name(const char* name);
-SONDE_API void sonde_process_name(const char* name);
+SONDE_DO(thread_name, (const char* name), (name))
+SONDE_DO(process_name, (const char* name), (name))
 /* Stops and goes on recording this process, all its threads at once. */
 SONDE_API void sonde_pause(void);
 SONDE_API void sonde_resume(void);

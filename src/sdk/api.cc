@@ -1,6 +1,7 @@
 // The functions of include/sonde/sonde.h. Each begins with the branch that is
 // taken when nobody records.
 
+#define SONDE_ABI_LIBRARY  // it defines what the header puts branches before
 #include <sonde/sonde.h>
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD = pathlib.Path(os.environ.get("SONDE_BUILD",
@@ -14,6 +15,38 @@ RUN = BUILD / "tests/ring_run"
 LIFE = BUILD / "tests/guest/life"
 SUM = re.compile(r"ring_run: status (\d+) rings (\d+) records (\d+) "
                  r"lost (\d+) damaged (\d+) threads (\d+)")
+
+# All that a program can say.
+SILENT = """
+#include <sonde/sonde.h>
+int main(void) {
+  const uint32_t name = sonde_name("name") + sonde_name_n("name", 2) +
+                        sonde_label("name", "category", 0) +
+                        sonde_clock("clock", 1000) + sonde_track("row", 0, 0, 0);
+  const uint64_t id = sonde_new_id() + sonde_now();
+  const struct sonde_arg args[] = {sonde_arg_int(sonde_name("a"), 1),
+                                   sonde_arg_text(sonde_name("b"), "text")};
+  static struct sonde_site site = SONDE_SITE("site");
+  sonde_clock_pair(name, id);
+  SONDE_BEGIN("slice");
+  SONDE_INSTANT("moment");
+  SONDE_END();
+  sonde_begin(name);
+  sonde_end();
+  sonde_begin_int_inline(&site, name, 1);
+  sonde_begin_args(name, args, 2);
+  sonde_end_args(args, 2);
+  sonde_complete(name, 1, 2, args, 2);
+  sonde_counter(name, 1);
+  sonde_counter_double(name, 1);
+  sonde_flow_begin(name, id);
+  sonde_range_begin(name, id);
+  sonde_range_end(id);
+  sonde_thread_name("thread");
+  sonde_process_name("process");
+  return name != 0 || id != 0;
+}
+"""
 
 
 def run(*command, base=None, before=()):
@@ -120,6 +153,31 @@ class Guest(unittest.TestCase):
                                "plain", "10"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0)
         self.assertNotIn(".ring", done.stderr)
+
+    def test_without_a_session_the_library_is_not_called(self):
+        """A library whose every function aborts is good enough."""
+        root = pathlib.Path(__file__).parents[2]
+        header = (root / "include/sonde/sonde.h").read_text()
+        names = set(re.findall(r"^SONDE_GET\(\w+, (\w+)|^SONDE_DO\((\w+)|"
+                               r"^SONDE_API void sonde_(record|\w+_site\w*)\(",
+                               header, re.M))
+        names = sorted("".join(name) for name in names)
+        self.assertGreater(len(names), 12, names)
+        fake = "".join(f"void sonde_{name}(void) {{ abort(); }}\n"
+                       for name in names)
+        with tempfile.TemporaryDirectory() as scratch:
+            source = pathlib.Path(scratch, "silent.c")
+            library = pathlib.Path(scratch, "fake.c")
+            source.write_text(SILENT)
+            library.write_text("#include <stdlib.h>\n#include <stdint.h>\n"
+                               "uint32_t sonde_abi_on;\n"
+                               "const uint32_t* sonde_abi_session = &sonde_abi_on;\n"
+                               "__thread void* sonde_abi_self;\n" + fake)
+            for level in "-O0", "-O2":
+                subprocess.run(["cc", level, f"-I{root}/include", "-w", source,
+                                library, "-o", f"{scratch}/silent"], check=True)
+                self.assertEqual(subprocess.run([f"{scratch}/silent"]).returncode,
+                                 0)
 
 
 if __name__ == "__main__":
