@@ -15,6 +15,9 @@
 #include <initializer_list>
 
 namespace sonde {
+// These are compiled into programs: should one of them ever have to look
+// different, it will be in another namespace and both can be in one program.
+inline namespace v1 {
 
 // A name that is looked up once. Make it static.
 class Name {
@@ -99,6 +102,7 @@ class Range {
   uint64_t id_ = 0;
 };
 
+}  // namespace v1
 }  // namespace sonde
 
 #define SONDE_CAT2_(a, b) a##b
