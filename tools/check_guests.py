@@ -15,11 +15,13 @@ NEEDED = {"libc.so.6"}
 NEWEST_GLIBC = (2, 18)
 TLS_BYTES = 8
 # What it may ask of libc. Weak ones may be absent.
-STRONG = {"clock_gettime", "memcmp", "memcpy", "memset", "secure_getenv",
-          "strlen", "strnlen"}
-WEAK = {"pthread_key_create", "pthread_setspecific", "__cxa_finalize",
-        "__gmon_start__", "_ITM_deregisterTMCloneTable",
+STRONG = {"__errno_location", "clock_gettime", "memcmp", "memcpy", "memset",
+          "pthread_self", "secure_getenv", "strlen", "strnlen"}
+WEAK = {"pthread_getcpuclockid", "pthread_key_create", "pthread_setspecific",
+        "__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable",
         "_ITM_registerTMCloneTable"}
+# What it exports that is not called sonde_...: see src/sdk/prctl.cc.
+OTHERS = {"prctl"}
 # crt1's own and ours.
 INIT_FUNCTIONS = 2
 
@@ -50,7 +52,7 @@ def check(library):
 
     for line in said("nm", "-D", "--defined-only", library).splitlines():
         name = line.split()[-1].partition("@")[0]
-        if not name.startswith("sonde_"):
+        if not name.startswith("sonde_") and name not in OTHERS:
             yield f"exports {name}"
 
     segments = said("readelf", "-lW", library)

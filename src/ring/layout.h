@@ -116,7 +116,7 @@ constexpr size_t BlockRoom(bool big) {
 struct TailsHeader {
   uint64_t passes;   // grows with each publication
   uint32_t no_grow;  // the target must make no system call: it has a filter
-  uint32_t granted;  // chunks the collector has allocated for it, or 0
+  uint32_t unused;
 };
 inline constexpr size_t kTailsOffset = 4096;
 inline constexpr size_t kTailsBytes = kTailsOffset + kSlots * 2;

@@ -38,6 +38,9 @@ constexpr uint64_t kFirstNames = kNamesOffset + 4 * kSlotBytes;
 // Blocks that only the shared overflow may take.
 constexpr uint32_t kReserveChunks = 4;
 constexpr uint32_t kMaxGrowFailures = 8;
+// What a process has that can grow no more: 4 MiB of blocks, 256 KiB of names.
+constexpr uint32_t kLastChunks = kFirstBlockChunk + 64;
+constexpr uint64_t kLastNames = kNamesOffset + (256 << 10);
 constexpr size_t kMaxPath = 4096;
 // "/", a pid, "-", 16 digits, ".tails"
 constexpr size_t kNameRoom = 48;
@@ -46,7 +49,9 @@ const ControlPage* control = nullptr;
 uint64_t own_key = 0;
 // Survive fork(): the child copies the names of its parent out of them.
 char* mapped = nullptr;
+char* mapped_tails = nullptr;
 std::atomic<uint64_t> names_end = kNamesOffset;
+std::atomic<uint32_t> given_up = 0;  // times the process gave up system calls
 uint32_t version = 1;
 uint32_t writer_base = 0;
 std::atomic<uint32_t> writers_noted = 0;  // the most that were ever in use
@@ -112,7 +117,14 @@ char* MakeRing(uint64_t names_bytes) {
   return static_cast<char*>(at);
 }
 
+// What may kill a process for a system call is inherited by its children.
+bool CallsAllowed(const char* tails) {
+  const auto* header = reinterpret_cast<const TailsHeader*>(tails);
+  return given_up == 0 && (!header || LoadShared(&header->no_grow) == 0);
+}
+
 bool MakeFiles(Process* p) {
+  if (!CallsAllowed(mapped_tails)) return false;
   // The definitions of the process that forked are ours too, so that ids keep
   // their meaning.
   const uint64_t inherited = names_end;
@@ -155,8 +167,11 @@ bool MakeFiles(Process* p) {
   // In this order: another thread may fork at any moment, and its child reads
   // what `mapped` points to.
   char* const old = mapped;
+  char* const old_tails = mapped_tails;
   mapped = ring;
+  mapped_tails = tails;
   if (old) Unmap(old, kRingBytes);
+  if (old_tails) Unmap(old_tails, kTailsBytes);
   // The thread that forked still points to its writer of before, which is wiped
   // and must not become another's.
   writer_base = writers_noted < kMaxThreads / 2 ? writers_noted.load() : 0;
@@ -201,13 +216,6 @@ bool GrowNames(Process* p, uint64_t end) {
   return end <= p->names_ready;
 }
 
-uint32_t Chunks(const Process* p) {
-  const uint32_t own = p->chunks;
-  const uint32_t granted = LoadShared(&Tails(p)->granted);
-  const uint32_t chunks = own > granted ? own : granted;
-  return chunks < kChunks ? chunks : kChunks;
-}
-
 // Two threads may allocate the same chunks at once: that does no harm, and no
 // lock can be left behind by one that is stopped here.
 bool GrowChunks(Process* p) {
@@ -233,7 +241,7 @@ bool GrowChunks(Process* p) {
 uint32_t NewChunk(Process* p, bool big, bool reserve) {
   const uint32_t limit = reserve ? kChunks : kChunks - kReserveChunks;
   uint32_t chunk = p->next_chunk;
-  while (chunk < limit && chunk < Chunks(p)) {
+  while (chunk < limit && chunk < p->chunks) {
     if (!p->next_chunk.compare_exchange_weak(chunk, chunk + 1)) continue;
     const auto use =
         static_cast<uint8_t>(big ? ChunkUse::kBig : ChunkUse::kSmall);
@@ -288,7 +296,20 @@ bool FindSmall(Process* p, uint32_t* slot) {
 
 }  // namespace
 
-bool MayCall(const Process* p) { return Tails(p)->no_grow == 0; }
+bool MayCall(const Process* p) { return CallsAllowed(p->tails); }
+
+void GiveUpCalls() {
+  Process* const p = process;
+  if (p && sonde_abi_recording() && Attach(p)) {
+    while (p->chunks < kLastChunks && GrowChunks(p)) {
+    }
+    while (p->names_ready < kLastNames && GrowNames(p, p->names_ready + 1)) {
+    }
+  }
+  ++given_up;
+}
+
+void TakeBackCalls() { --given_up; }
 
 uint32_t WriterBase() { return writer_base; }
 

@@ -107,6 +107,12 @@ void PublishLease(Process* p, uint32_t slot, uint16_t generation);
 // False: a filter may kill the process for a system call.
 bool MayCall(const Process* p);
 
+// The process is about to ask for such a filter: makes its files now, as large
+// as they will ever be, and calls no more. Also not in children that it forks.
+void GiveUpCalls();
+// It did not get the filter.
+void TakeBackCalls();
+
 // Writers up to this index may still be pointed to by the thread that forked
 // this process. And: this one is in use.
 uint32_t WriterBase();

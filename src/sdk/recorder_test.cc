@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <sonde/sonde.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "sdk/names.h"
 #include "tools/ring_records.h"
@@ -283,6 +285,65 @@ TEST_F(RecorderTest, MoreThreadsThanThePoolHasBlocksGoByTheOverflow) {
     last = one.head.time;
   }
   EXPECT_FALSE(before.contains(0)) << "whose each record is, is known";
+}
+
+// Chunks of the ring of a target that records much while nobody reads.
+uint32_t ChunksAfter(RingSession& session, const std::function<void()>& first) {
+  const pid_t child = StartTarget(session, [&] {
+    first();
+    Pairs(300'000);
+  });
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  session.Finish();
+  EXPECT_EQ(session.records() + session.lost(), 900'000u);
+  return session.rings.begin()->second->reader.header().chunks -
+         kFirstBlockChunk;
+}
+
+TEST_F(RecorderTest, WhoGivesUpSystemCallsHasAllItWillEverHave) {
+  const uint32_t chunks = ChunksAfter(session, [] {
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(1);
+  });
+  EXPECT_GE(chunks, 64u);
+  EXPECT_LT(chunks, 128u);
+  EXPECT_GT(session.lost(), 0u);
+}
+
+TEST_F(RecorderTest, WithoutSystemCallsAThreadIsStillKnown) {
+  int told[2];
+  ASSERT_EQ(::pipe(told), 0);
+  uint32_t seen_tid = 0;
+  session.on_records = [&](const RingThread& thread,
+                           std::span<const uint64_t>) {
+    seen_tid = thread.tid;
+  };
+  ASSERT_EQ(RunTarget(session,
+                      [&] {
+                        if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+                          ::_exit(1);
+                        std::thread([&] {
+                          SONDE_INSTANT("here");
+                          const pid_t tid = ::gettid();
+                          if (::write(told[1], &tid, 4) != 4) ::_exit(2);
+                        }).join();
+                      }),
+            0);
+  uint32_t tid = 0;
+  ASSERT_EQ(::read(told[0], &tid, 4), 4);
+  EXPECT_EQ(seen_tid, tid);
+}
+
+TEST_F(RecorderTest, WhoIsRefusedAFilterGoesOnAsBefore) {
+  const uint32_t chunks = ChunksAfter(session, [] {
+    errno = 0;
+    if (::prctl(PR_SET_SECCOMP, 2, nullptr, 0, 0) != -1 || errno == 0)
+      ::_exit(1);
+    if (::prctl(PR_GET_DUMPABLE) != 1) ::_exit(2);
+  });
+  EXPECT_GT(chunks, 200u);
+  EXPECT_EQ(session.lost(), 0u);
 }
 
 TEST_F(RecorderTest, NothingOfTheTargetsChanges) {

@@ -5,6 +5,9 @@
 
 #include "sdk/writer.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #include "sdk/names.h"
 #include "sdk/syscalls.h"
 
@@ -18,8 +21,10 @@
 extern "C" int sonde_key_create(unsigned*, void (*)(void*))
     __attribute__((weak));
 extern "C" int sonde_setspecific(unsigned, const void*) __attribute__((weak));
+extern "C" int sonde_getcpuclockid(pthread_t, clockid_t*) __attribute__((weak));
 __asm__(".symver sonde_key_create,pthread_key_create@" SONDE_FIRST_GLIBC);
 __asm__(".symver sonde_setspecific,pthread_setspecific@" SONDE_FIRST_GLIBC);
+__asm__(".symver sonde_getcpuclockid,pthread_getcpuclockid@" SONDE_FIRST_GLIBC);
 
 namespace sonde::guest {
 
@@ -162,6 +167,17 @@ void StepDepth(Writer* w, int step) {
 // What other threads could not record while one was attaching.
 void CountEarly(Process* p) { CountHomeless(p, p->early_lost.exchange(0)); }
 
+// Where system calls are forbidden the tid is taken from libc, which has made
+// it part of the number of the thread's CPU clock. 0: not known.
+uint32_t ThreadId(const Process* p) {
+  if (MayCall(p)) return Tid();
+  clockid_t clock;
+  if (!sonde_getcpuclockid ||
+      sonde_getcpuclockid(::pthread_self(), &clock) != 0)
+    return 0;
+  return static_cast<uint32_t>(~(clock >> 3));
+}
+
 Writer* NewWriter(Process* p) {
   if (p->state != Process::kReady && !Attach(p)) {
     if (p->state == Process::kFailed) SetPaused(true);
@@ -190,8 +206,7 @@ Writer* NewWriter(Process* p) {
   Writer* const w = &p->threads[index - 1];
   *w = {};
   w->number = __atomic_add_fetch(&p->header()->threads, 1, __ATOMIC_RELAXED);
-  // Where a filter forbids system calls it stays unknown.
-  w->tid = MayCall(p) ? Tid() : 0;
+  w->tid = ThreadId(p);
   w->abi.version = Version();
   w->used = 1;
   Fence();

@@ -169,8 +169,11 @@ for name, number, all_seen in (("plain", 300000, True), ("fork", 30, False),
                                ("vfork", 30, True), ("exec", 50, True),
                                ("destructors", 50, True), ("atexit", 10, True),
                                ("dlclose", 100, True), ("signals", 300000, False),
-                               ("seccomp", 4000, True)):
-    run.case(f"{name}_is_there_or_counted", mode(name, number, all_seen))
+                               ("seccomp", 4000, True),
+                               ("seccomp", 500000, False),
+                               ("rawseccomp", 4000, True),
+                               ("sandbox", 500000, False)):
+    run.case(f"{name}_{number}_is_there_or_counted", mode(name, number, all_seen))
 for test in (a_stopped_collector_costs_records_and_says_so,
              a_pause_leaves_out_and_a_resume_goes_on,
              everything_a_program_can_say_is_there,

@@ -106,8 +106,14 @@ class Guest(unittest.TestCase):
         self.assertEqual(seen["produced"], 2 * made)
 
     def test_a_filter_that_kills(self):
+        self.conserved(run(LIFE, "seccomp", 500000), rings=1)
+
+    def test_a_filter_that_kills_by_a_way_we_do_not_see(self):
         # What fits without growing the file.
-        self.conserved(run(LIFE, "seccomp", 4000), rings=1)
+        self.conserved(run(LIFE, "rawseccomp", 4000), rings=1)
+
+    def test_a_filter_in_a_forked_child(self):
+        self.conserved(run(LIFE, "sandbox", 500000), rings=2)
 
     def test_chroot(self):
         if os.geteuid() != 0:

@@ -165,25 +165,60 @@ static void Threads(int count) {
   pthread_mutex_unlock(&mutex);
 }
 
-/* Nothing may be asked of the kernel but to write and to end. */
-static void Seccomp(int records) {
-  One();
+/* Nothing may be asked of the kernel from here on but to write, to fork and to
+ * end. `raw`: by a way that no library sees. */
+static void Filter(int raw) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_wait4, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+  if (raw ? syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+                syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+          : prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
     Fail("seccomp");
-  Some(records);
+}
+
+static void SayAndEnd(void) {
   char text[64];
   const int size = snprintf(text, sizeof(text), "produced %ld\n", *produced);
   if (write(1, text, (size_t)size) != size) _exit(4);
   _exit(0);
+}
+
+static void Seccomp(int records, int raw) {
+  One();
+  Filter(raw);
+  Some(records);
+  /* Its files cannot be made: nothing of it is recorded, and it lives. */
+  const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) {
+    if (!raw) SONDE_INSTANT("not recorded");
+    _exit(0);
+  }
+  int status = 0;
+  if (syscall(SYS_wait4, child, &status, 0, NULL) != child || status != 0)
+    _exit(5);
+  SayAndEnd();
+}
+
+/* A child that shuts itself in before its first record. */
+static void Sandbox(int records) {
+  One();
+  const pid_t child = fork();
+  if (child == 0) {
+    Filter(0);
+    Some(records);
+    _exit(0);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) Fail("sandbox");
 }
 
 /* In a directory where our files are not, and as somebody who may not. */
@@ -257,7 +292,11 @@ int main(int argc, char** argv) {
   else if (!strcmp(mode, "threads"))
     Threads(number);
   else if (!strcmp(mode, "seccomp"))
-    Seccomp(number);
+    Seccomp(number, 0);
+  else if (!strcmp(mode, "rawseccomp"))
+    Seccomp(number, 1);
+  else if (!strcmp(mode, "sandbox"))
+    Sandbox(number);
   else if (!strcmp(mode, "chroot"))
     Chroot(number);
   else if (!strcmp(mode, "dlclose"))
