@@ -25,7 +25,7 @@ LIBRARY = os.path.join(BUILD, "src", "libsonde.so.1")
 def query(trace, sql):
     done = subprocess.run([run.sonde, "query", "--json", trace, sql],
                           capture_output=True, text=True, timeout=60)
-    equal("query", done.returncode, 0)
+    equal("query", (done.returncode, done.stderr), (0, ""))
     return json.loads(done.stdout)["rows"]
 
 
@@ -127,6 +127,63 @@ def everything_a_program_can_say_is_there():
     equal("what never ended", unfinished, [[1]])
 
 
+# Calls what docs/annotate.md shows.
+PAGE_MAIN = """
+#include <time.h>
+static uint64_t device_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000 + 777;
+}
+int main(void) {
+  open_device(device_us());
+  for (int i = 0; i < 5; ++i) {
+    load(i, "/data");
+    take(hand_over());
+    const uint64_t end = device_us() + 2000;
+    while (device_us() < end) {}
+    copied(end - 1500, end - 500);
+    measure(i, i / 4.0);
+  }
+  close_device(device_us());
+  return 0;
+}
+"""
+
+
+def the_examples_of_the_page_compile_and_work():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(root, "docs", "annotate.md")) as page:
+        blocks = re.findall(r"^```c\n(.*?)^```", page.read(), re.M | re.S)
+    equal("examples", len(blocks), 4)
+    trace = run.path("t.sonde")
+    source, program = run.path("page.c"), run.path("page")
+    with open(source, "w") as file:
+        file.write("\n".join(blocks) + PAGE_MAIN)
+    built = subprocess.run(
+        ["cc", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wpedantic",
+         "-Werror", f"-I{root}/include", source, LIBRARY,
+         f"-Wl,-rpath,{os.path.dirname(LIBRARY)}", "-o", program],
+        capture_output=True, text=True)
+    equal("compiler", (built.returncode, built.stderr), (0, ""))
+    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", program],
+                          capture_output=True, text=True, timeout=30)
+    equal("status", (done.returncode, done.stderr), (0, ""))
+    equal("lost", lost(trace), 0)
+    equal("arguments", query(
+        trace, "SELECT key, value FROM slice JOIN arg ON set_id = arg_set_id "
+               "WHERE slice.name = 'load' ORDER BY ts, key LIMIT 4"),
+          [["batch", 0], ["path", "/data"], ["batch", 1], ["path", "/data"]])
+    equal("flows", query(trace, "SELECT count(*) FROM flow")[0][0], 5)
+    rows = query(trace, "SELECT dur FROM slice JOIN track ON track_id = track.id "
+                        "WHERE slice.name = 'copy' AND track.name = 'device queue'")
+    true(f"copies of a millisecond: {rows}",
+         len(rows) == 5 and all(abs(row[0] - 10**6) < 10**4 for row in rows))
+    for name, last in ("waiting", 4), ("loss", 1), ("requests", 5):
+        equal(name, query(trace, "SELECT last FROM series_stats() JOIN series ON "
+                                 f"id = series_id WHERE name = '{name}'"), [[last]])
+
+
 def a_target_that_scribbles_loses_its_own_and_nothing_else():
     """Another process of the run writes over the ring of one of two talkers."""
     trace = run.path("t.sonde")
@@ -177,6 +234,7 @@ for name, number, all_seen in (("plain", 300000, True), ("fork", 30, False),
 for test in (a_stopped_collector_costs_records_and_says_so,
              a_pause_leaves_out_and_a_resume_goes_on,
              everything_a_program_can_say_is_there,
+             the_examples_of_the_page_compile_and_work,
              a_target_that_scribbles_loses_its_own_and_nothing_else,
              no_session_directory_is_left,
              twins_with_the_library_in_the_target):
