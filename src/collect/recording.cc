@@ -176,7 +176,8 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns) {
   rusage usage = {};
   ::getrusage(RUSAGE_SELF, &usage);
   out_->PutMeta("overhead_cpu_ns",
-                std::to_string(ClockNs(CLOCK_PROCESS_CPUTIME_ID)));
+                std::to_string(ClockNs(CLOCK_PROCESS_CPUTIME_ID) +
+                               sampler_->EndHelpers()));
   out_->PutMeta("overhead_rss_bytes", std::to_string(usage.ru_maxrss * 1024));
   return out_->Close();
 }

@@ -22,6 +22,7 @@
 #include <map>
 
 #include "base/time.h"
+#include "collect/gpu/device_sampler.h"
 #include "collect/machine_sampler.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
@@ -81,9 +82,11 @@ class TreeSampler : public Sampler {
         slack_ns_(static_cast<int64_t>(0.3e9 / std::max(options.rate_hz, 1.0))),
         // The other half is for the processes still to come: their pidfds.
         budget_{FdBudget::FromLimits().left / 2},
-        machine_(out, kMachineGroup) {}
+        machine_(out, kMachineGroup),
+        devices_(out, tree, options.rate_hz) {}
 
   void Tick(int64_t now_ns) override;
+  int64_t EndHelpers() override { return devices_.EndHelpers(); }
   std::vector<NotCollected> not_collected() const override;
 
  private:
@@ -120,6 +123,7 @@ class TreeSampler : public Sampler {
   const int64_t ns_per_tick_ = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
   FdBudget budget_;
   MachineSampler machine_;
+  DeviceSampler devices_;
   std::map<uint32_t, ProcessState> processes_;
   uint64_t seen_changes_ = UINT64_MAX;
   int64_t next_machine_ns_ = 0;
@@ -273,6 +277,7 @@ void TreeSampler::Tick(int64_t now_ns) {
     next_machine_ns_ = now_ns + kMachineEveryNs;
     machine_.Tick(budget_);
   }
+  devices_.Tick(now_ns);
   Sync(now_ns);
   if (!processes_.empty() || !gone_.empty()) {
     // A group exists once it has a series.
@@ -417,6 +422,8 @@ void TreeSampler::SamplePss(ProcessState& process, int64_t now_ns) {
 
 std::vector<NotCollected> TreeSampler::not_collected() const {
   std::vector<NotCollected> out = machine_.not_collected();
+  for (NotCollected& one : devices_.not_collected())
+    out.push_back(std::move(one));
   const char* const cure = "run sonde as root";
   if (io_denied_)
     out.push_back({"per-process I/O",

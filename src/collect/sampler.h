@@ -33,6 +33,10 @@ class Sampler {
   // Samples everything that is due at `now_ns`.
   virtual void Tick(int64_t now_ns) = 0;
 
+  // Ends the processes it has started to ask devices; the CPU time they used.
+  // There are no readings of devices afterwards.
+  virtual int64_t EndHelpers() = 0;
+
   virtual std::vector<NotCollected> not_collected() const = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "collect/container.h"
+#include "collect/gpu/device_sampler.h"
 #include "collect/perf_ring.h"
 #include "collect/perf_tree.h"
 #include "collect/proc/cgroup_files.h"
@@ -187,6 +188,38 @@ SourceState CheckSessionDir() {
                              : "sudo mount -o remount,size=1g /dev/shm");
 }
 
+SourceState CheckDevices() {
+  const std::string root = DeviceRoot();
+  std::string names;
+  SourceState missing = Works("there is none here");
+  for (const DeviceMaker& maker : DeviceMakers()) {
+    if (!maker.present(root)) continue;
+    const auto child = DeviceChild::Start(maker, root, 1);
+    auto state = DeviceChild::State::kEnded;
+    // Its first answer may wake a driver up.
+    for (int i = 0; child && i < 300; ++i) {
+      state = child->Look();
+      if (state != DeviceChild::State::kStarting) break;
+      ::usleep(10'000);
+    }
+    if (state != DeviceChild::State::kRuns) {
+      const std::string why = state == DeviceChild::State::kNone ? child->why()
+                              : state == DeviceChild::State::kStarting
+                                  ? "its library does not answer"
+                                  : "its library died";
+      if (!why.empty())
+        missing = Fails(fmt::format("{}: {}", maker.vendor, Printable(why, 80)),
+                        "ldconfig -p | grep -e nvidia-ml -e dcmi");
+      continue;
+    }
+    for (size_t i = 0; i < child->devices(); ++i) {
+      if (!names.empty()) names += ", ";
+      names += Printable(child->info(i).name, 32);
+    }
+  }
+  return names.empty() ? missing : Works(Printable(names, 60));
+}
+
 SourceState CheckClock() {
   std::string source = TextOf(
       "/sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -201,7 +234,7 @@ SourceState CheckClock() {
                "clocksource0/current_clocksource");
 }
 
-constexpr std::array<SourceInfo, 14> kSources = {{
+constexpr std::array<SourceInfo, 15> kSources = {{
     {"process tree", "start, exec and end of every process", CheckTree},
     {"CPU times at exit", "CPU time of processes however short", CheckCpuTimes},
     {"exit status", "how descendants ended", CheckExitStatus},
@@ -214,6 +247,8 @@ constexpr std::array<SourceInfo, 14> kSources = {{
     {"disks", "bytes, calls and busy time of disks", CheckDisks},
     {"network", "bytes and packets of interfaces", CheckNetwork},
     {"cgroup", "limits of this container or service", CheckCgroup},
+    {"accelerators", "use, memory, clocks and power of GPUs and NPUs",
+     CheckDevices},
     {"session directory", "room for a session in memory", CheckSessionDir},
     {"clock", "cheap time stamps", CheckClock},
 }};

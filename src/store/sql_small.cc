@@ -97,6 +97,10 @@ std::unique_ptr<SqlRows> OpenSeries(const Store& store,
                NameOf(series.scope),
                IdOrNull(process),
                IdOrNull(of_thread ? series.scope_id : 0),
+               // Devices are counted from 0.
+               series.scope == Series::Scope::kDevice
+                   ? SqlValue(int64_t{series.scope_id})
+                   : SqlValue(),
                IdOrNull(series.group)};
       });
 }

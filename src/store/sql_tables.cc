@@ -35,6 +35,7 @@ constexpr SqlColumn kSeries[] = {
     {"scope", "TEXT"},
     {"process_id", "INTEGER"},
     {"thread_id", "INTEGER"},
+    {"device_id", "INTEGER"},
     {"group_id", "INTEGER"},
 };
 constexpr SqlColumn kThread[] = {

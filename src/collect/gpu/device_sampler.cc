@@ -1,0 +1,302 @@
+#include "collect/gpu/device_sampler.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "collect/task_counters.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kPatienceNs = 2 * kNsPerSec;
+// The first answer of a driver that was asleep takes a while.
+constexpr int64_t kFirstPatienceNs = 10 * kNsPerSec;
+constexpr int kMostStarts = 4;
+
+// One series of each device, and the values that can be.
+struct DeviceValue {
+  const char* name;
+  const char* unit;
+  double DeviceReading::*field;
+  double least, most;
+};
+constexpr std::array<DeviceValue, DeviceSampler::kValues> kTable = {{
+    {"gpu_busy_pct", "%", &DeviceReading::busy_pct, 0, 100},
+    {"gpu_mem_busy_pct", "%", &DeviceReading::mem_busy_pct, 0, 100},
+    {"gpu_mem_used_bytes", "bytes", &DeviceReading::mem_used_bytes, 0, 1e15},
+    {"gpu_mem_total_bytes", "bytes", &DeviceReading::mem_total_bytes, 1, 1e15},
+    {"gpu_clock_mhz", "MHz", &DeviceReading::clock_mhz, 0, 1e5},
+    {"gpu_mem_clock_mhz", "MHz", &DeviceReading::mem_clock_mhz, 0, 1e5},
+    {"gpu_power_w", "W", &DeviceReading::power_w, 0, 1e4},
+    {"gpu_temp_c", "C", &DeviceReading::temp_c, -60, 200},
+    {"gpu_throttle", "1", &DeviceReading::throttle, 0, 7},
+}};
+
+// Numbers of a pid in all namespaces it is seen in, from the NSpid line.
+bool HasPid(std::string_view status, pid_t pid) {
+  const size_t at = status.find("\nNSpid:");
+  if (at == std::string_view::npos) return false;
+  const size_t end = status.find('\n', at + 1);
+  const std::string line =
+      fmt::format("{}\t", status.substr(at + 7, end - at - 7));
+  return line.find(fmt::format("\t{}\t", pid)) != std::string::npos;
+}
+
+}  // namespace
+
+std::string DeviceRoot() {
+  const char* const root = ::secure_getenv("SONDE_DEVICE_ROOT");
+  return root ? root : "";
+}
+
+DeviceSampler::DeviceSampler(TraceWriter& out, ProcessTree& tree,
+                             double rate_hz)
+    : out_(out), tree_(tree), rate_hz_(rate_hz), root_(DeviceRoot()) {
+  refused_.reason = "device-refused";
+  const int64_t now_ns = NowNs();
+  for (const DeviceMaker& one : DeviceMakers()) {
+    if (!one.present(root_)) continue;
+    Maker maker;
+    maker.maker = &one;
+    maker.child = DeviceChild::Start(one, root_, rate_hz_);
+    maker.over = !maker.child;
+    if (maker.over) maker.why = "no process could be started for it";
+    maker.started_ns = maker.heard_ns = now_ns;
+    makers_.push_back(std::move(maker));
+  }
+}
+
+DeviceSampler::~DeviceSampler() = default;
+
+void DeviceSampler::Tick(int64_t now_ns) {
+  for (Maker& maker : makers_)
+    if (!maker.over) Look(maker, now_ns);
+  if (tick_open_) out_.EndTick();
+  tick_open_ = false;
+}
+
+// The tick begins with the first value that is to be written.
+void DeviceSampler::Open(int64_t now_ns) {
+  if (!tick_open_) out_.BeginTick(kDeviceGroup, now_ns);
+  tick_open_ = true;
+}
+
+void DeviceSampler::Look(Maker& maker, int64_t now_ns) {
+  switch (maker.child->Look()) {
+    case DeviceChild::State::kNone:
+      maker.why = maker.child->why();
+      maker.over = true;
+      return;
+    case DeviceChild::State::kEnded:
+      Restart(maker, now_ns);
+      return;
+    case DeviceChild::State::kStarting:
+      if (now_ns - maker.started_ns > kFirstPatienceNs) Restart(maker, now_ns);
+      return;
+    case DeviceChild::State::kRuns:
+      TakeReadings(maker, now_ns);
+      return;
+  }
+}
+
+void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns) {
+  const size_t count = maker.child->devices();
+  while (maker.devices.size() < count) {
+    Device device;
+    device.index = next_index_++;
+    maker.devices.push_back(device);
+  }
+  bool heard = false;
+  DeviceReading reading;
+  for (size_t i = 0; i < count; ++i) {
+    Device& device = maker.devices[i];
+    int64_t time_ns = 0;
+    if (!maker.child->Read(i, reading, time_ns) || time_ns == device.time_ns)
+      continue;
+    heard = true;
+    device.time_ns = time_ns;
+    Write(device, maker.child->info(i), reading);
+  }
+  const int64_t patience =
+      maker.devices.empty() || maker.devices[0].time_ns == 0
+          ? kFirstPatienceNs
+          : kPatienceNs + static_cast<int64_t>(2e9 / rate_hz_);
+  if (heard)
+    maker.heard_ns = now_ns;
+  else if (now_ns - maker.heard_ns > patience)
+    Restart(maker, now_ns);
+}
+
+void DeviceSampler::Write(Device& device, const DeviceInfo& info,
+                          const DeviceReading& reading) {
+  // A group exists once it has a series.
+  std::array<double, kValues> values;
+  for (size_t i = 0; i < kValues; ++i) {
+    const DeviceValue& one = kTable[i];
+    double value = reading.*one.field;
+    if (!std::isnan(value) && !(value >= one.least && value <= one.most)) {
+      Refuse(one.name, info, device.time_ns);
+      value = kNotRead;
+    }
+    values[i] = value;
+  }
+  if (reading.mem_used_bytes > reading.mem_total_bytes) {
+    Refuse("gpu_mem_used_bytes", info, device.time_ns);
+    values[2] = kNotRead;
+  }
+  for (size_t i = 0; i < kValues; ++i) {
+    uint32_t& series = device.series[i];
+    if (std::isnan(values[i])) {
+      if (series == 0) continue;
+      Open(device.time_ns);
+      out_.Gone(series);
+      continue;
+    }
+    if (series == 0) {
+      Series row;
+      row.group = kDeviceGroup;
+      row.scope = Series::Scope::kDevice;
+      row.scope_id = device.index;
+      row.name = out_.Intern(kTable[i].name);
+      row.label = out_.Intern(info.name.empty() ? info.vendor : info.name);
+      row.unit = out_.Intern(kTable[i].unit);
+      row.kind = Series::Kind::kGauge;
+      row.type = Series::Type::kDouble;
+      series = out_.AddSeries(row);
+    }
+    Open(device.time_ns);
+    out_.SetDouble(series, values[i]);
+  }
+  WriteUsers(device, reading);
+}
+
+void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
+  std::map<uint32_t, double> now;
+  for (const DeviceReading::User& user : reading.users)
+    if (const uint32_t process = ProcessOf(user.pid);
+        process != 0 && user.mem_bytes >= 0 && user.mem_bytes < 1e15)
+      now[process] += user.mem_bytes;
+  for (const auto& [process, series] : device.users)
+    if (!now.contains(process)) {
+      Open(device.time_ns);
+      out_.Gone(series);
+    }
+  for (const auto& [process, bytes] : now) {
+    uint32_t& series = device.users[process];
+    if (series == 0) {
+      Series row;
+      row.group = kDeviceGroup;
+      row.scope = Series::Scope::kProcess;
+      row.scope_id = process;
+      row.name = out_.Intern("gpu_mem_used_bytes");
+      row.label = out_.Intern(std::to_string(device.index));
+      row.unit = out_.Intern("bytes");
+      row.kind = Series::Kind::kGauge;
+      row.type = Series::Type::kDouble;
+      series = out_.AddSeries(row);
+    }
+    Open(device.time_ns);
+    out_.SetDouble(series, bytes);
+  }
+}
+
+// A driver tells pids as the host or as the caller sees them; a process of a
+// container has both.
+uint32_t DeviceSampler::ProcessOf(pid_t pid) const {
+  if (const auto task = tree_.FindPid(pid); task && task->alive)
+    return task->number;
+  for (const auto& [number, live] : tree_.live()) {
+    const auto status = ReadFile(fmt::format("/proc/{}/status", live.pid));
+    if (status.ok() && HasPid(status.value(), pid)) return number;
+  }
+  return 0;
+}
+
+void DeviceSampler::Refuse(const char* what, const DeviceInfo& info,
+                           int64_t at_ns) {
+  ++refused_.count;
+  refused_.detail = fmt::format(
+      "readings of accelerators that cannot be; the last one was {} of {}",
+      what, Printable(info.name, 60));
+  if (refused_.from_ns == kNoTime) refused_.from_ns = at_ns;
+  refused_.to_ns = at_ns;
+  if (refused_handle_)
+    out_.UpdateLoss(*refused_handle_, refused_);
+  else
+    refused_handle_ = out_.AddLoss(refused_);
+}
+
+void DeviceSampler::Restart(Maker& maker, int64_t now_ns) {
+  End(maker, now_ns);
+  maker.child->Stop();
+  ended_cpu_ns_ += maker.child->cpu_ns();
+  if (maker.starts >= kMostStarts) {
+    maker.over = true;
+    maker.why = fmt::format("its library hung or died {} times", maker.starts);
+    return;
+  }
+  auto next = DeviceChild::Start(*maker.maker, root_, rate_hz_);
+  if (!next) {
+    maker.over = true;
+    return;
+  }
+  maker.child = std::move(next);  // the one before has been counted
+  ++maker.starts;
+  maker.started_ns = maker.heard_ns = now_ns;
+  for (Device& device : maker.devices) device.time_ns = 0;
+}
+
+// Nothing is known of its devices from here on.
+void DeviceSampler::End(Maker& maker, int64_t now_ns) {
+  for (Device& device : maker.devices) {
+    for (const uint32_t series : device.series)
+      if (series != 0) {
+        Open(now_ns);
+        out_.Gone(series);
+      }
+    for (const auto& [process, series] : device.users) {
+      Open(now_ns);
+      out_.Gone(series);
+    }
+  }
+  Loss& loss = maker.silence;
+  loss.reason = "device-silent";
+  loss.detail = fmt::format(
+      "times that the {} library hung or died; its devices are not known then",
+      maker.maker->vendor);
+  ++loss.count;
+  if (loss.from_ns == kNoTime) loss.from_ns = maker.heard_ns;
+  loss.to_ns = now_ns;
+  if (maker.silence_handle)
+    out_.UpdateLoss(*maker.silence_handle, loss);
+  else
+    maker.silence_handle = out_.AddLoss(loss);
+}
+
+int64_t DeviceSampler::EndHelpers() {
+  int64_t sum = ended_cpu_ns_;
+  for (Maker& maker : makers_) {
+    if (!maker.child) continue;
+    maker.child->Stop();
+    sum += maker.child->cpu_ns();
+    maker.over = true;
+  }
+  return sum;
+}
+
+std::vector<NotCollected> DeviceSampler::not_collected() const {
+  std::vector<NotCollected> out;
+  for (const Maker& maker : makers_)
+    if (maker.over && !maker.why.empty())
+      out.push_back({fmt::format("{} devices", maker.maker->vendor), maker.why,
+                     "sonde doctor"});
+  return out;
+}
+
+}  // namespace sonde

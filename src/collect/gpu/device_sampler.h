@@ -1,0 +1,91 @@
+#ifndef SONDE_COLLECT_GPU_DEVICE_SAMPLER_H_
+#define SONDE_COLLECT_GPU_DEVICE_SAMPLER_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/gpu/device_child.h"
+#include "collect/process_tree.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+// Where devices are looked for: "" for this machine, or the directory that
+// SONDE_DEVICE_ROOT names, which plays one.
+std::string DeviceRoot();
+
+// Writes what accelerators say as one counter group: each device as a scope of
+// its own, numbered from 0 over all makers, and the memory that processes of
+// the tree have on it.
+//
+//  - Costs nothing where there is no accelerator.
+//  - Values that cannot be (more than 100 %, not a number, more memory than
+//    there is) are refused and counted as a loss.
+//  - A maker's library that hangs or dies is started again, three times; the
+//    time without it is a loss. The recording goes on whatever it does.
+//
+// One thread. Does not own writer or tree.
+class DeviceSampler {
+ public:
+  DeviceSampler(TraceWriter& out, ProcessTree& tree, double rate_hz);
+  ~DeviceSampler();
+
+  void Tick(int64_t now_ns);
+  // See Sampler.
+  int64_t EndHelpers();
+  std::vector<NotCollected> not_collected() const;
+
+  static constexpr size_t kValues = 9;
+
+ private:
+  struct Device {
+    uint32_t index = 0;
+    std::array<uint32_t, kValues> series = {};
+    std::map<uint32_t, uint32_t> users;  // process -> series
+    int64_t time_ns = 0;                 // of the last reading
+    bool silent = false;
+  };
+  struct Maker {
+    const DeviceMaker* maker;
+    std::unique_ptr<DeviceChild> child;
+    std::vector<Device> devices;
+    int64_t started_ns = 0;
+    int64_t heard_ns = 0;
+    int starts = 1;
+    bool over = false;  // it will say nothing more
+    std::string why;
+    Loss silence;
+    std::optional<size_t> silence_handle;
+  };
+
+  void Look(Maker& maker, int64_t now_ns);
+  void TakeReadings(Maker& maker, int64_t now_ns);
+  void Write(Device& device, const DeviceInfo& info,
+             const DeviceReading& reading);
+  void WriteUsers(Device& device, const DeviceReading& reading);
+  void Restart(Maker& maker, int64_t now_ns);
+  void End(Maker& maker, int64_t now_ns);
+  void Refuse(const char* what, const DeviceInfo& info, int64_t at_ns);
+  uint32_t ProcessOf(pid_t pid) const;
+  void Open(int64_t now_ns);
+
+  TraceWriter& out_;
+  ProcessTree& tree_;
+  const double rate_hz_;
+  const std::string root_;
+  std::vector<Maker> makers_;
+  uint32_t next_index_ = 0;
+  bool tick_open_ = false;
+  int64_t ended_cpu_ns_ = 0;  // of children that are gone
+  Loss refused_;
+  std::optional<size_t> refused_handle_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_GPU_DEVICE_SAMPLER_H_

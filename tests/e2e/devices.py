@@ -1,0 +1,242 @@
+#!/usr/bin/python3
+"""Accelerators, simulated: what they say is in the trace, and nothing they do
+stops the recording."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+from common import Runner, equal, true
+
+run = Runner()
+BUILD = os.path.dirname(os.path.dirname(run.sonde))
+os.environ["LD_LIBRARY_PATH"] = os.path.join(BUILD, "tests", "sim")
+
+
+def machine(files):
+    """A directory that plays a machine. Values that begin with -> are links."""
+    root = tempfile.mkdtemp(dir=run.dir)
+    for path, content in files.items():
+        whole = root + path
+        os.makedirs(os.path.dirname(whole), exist_ok=True)
+        if content.startswith("->"):
+            os.symlink(content[2:], whole)
+        else:
+            with open(whole, "w", encoding="utf-8") as file:
+                file.write(content)
+    return root
+
+
+def record(root, seconds, script=None):
+    trace = run.path("t.sonde")
+    env = dict(os.environ, SONDE_DEVICE_ROOT=root)
+    if script is not None:
+        env["SONDE_SIM_NVML"] = run.path("script")
+        with open(env["SONDE_SIM_NVML"], "w", encoding="utf-8") as file:
+            file.write(script)
+    began = time.monotonic()
+    done = subprocess.run([run.sonde, "run", "-o", trace, "--", "sleep", str(seconds)],
+                          env=env, capture_output=True, text=True, timeout=60)
+    equal(f"status: {done.stderr}", done.returncode, 0)
+    true(f"took {time.monotonic() - began:.1f} s",
+         time.monotonic() - began < seconds + 2)
+    return trace
+
+
+def query(trace, sql):
+    done = subprocess.run([run.sonde, "query", "--json", trace, sql],
+                          capture_output=True, text=True, timeout=60)
+    equal(f"query: {done.stderr}", done.returncode, 0)
+    return json.loads(done.stdout)["rows"]
+
+
+def values(trace, name, device=0):
+    return [row[0] for row in query(
+        trace, "SELECT c.value FROM counter c JOIN series s ON s.id = c.series_id "
+               f"WHERE s.name = '{name}' AND s.scope = 'device' AND s.device_id = {device} "
+               "ORDER BY c.ts") if row[0] is not None]
+
+
+def losses(trace):
+    return {row[0]: row[1] for row in query(trace, "SELECT reason, count FROM loss")}
+
+
+NVIDIA = {"/dev/nvidiactl": ""}
+
+
+def everything_nvml_says():
+    trace = record(machine(NVIDIA), 1, """devices 2
+        at 0 gpu 0 busy 95 mem_busy 40 used 8000 total 16000 clock 1500 mem_clock 800
+        at 0 gpu 0 power 250.5 temp 61 throttle 36
+        at 0 gpu 1 busy 3 used 100 total 16000""")
+    equal("busy", set(values(trace, "gpu_busy_pct")), {95})
+    equal("memory busy", set(values(trace, "gpu_mem_busy_pct")), {40})
+    equal("used", set(values(trace, "gpu_mem_used_bytes")), {8000 << 20})
+    equal("total", set(values(trace, "gpu_mem_total_bytes")), {16000 << 20})
+    equal("clock", set(values(trace, "gpu_clock_mhz")), {1500})
+    equal("power", set(values(trace, "gpu_power_w")), {250.5})
+    equal("temperature", set(values(trace, "gpu_temp_c")), {61})
+    equal("power and heat", set(values(trace, "gpu_throttle")), {3})
+    equal("the other", set(values(trace, "gpu_busy_pct", 1)), {3})
+    equal("what it does not say", values(trace, "gpu_power_w", 1), [])
+    equal("its name", query(trace, "SELECT DISTINCT label FROM series WHERE "
+                                   "scope = 'device' AND device_id = 1"),
+          [["Simulated GPU 1"]])
+    equal("losses", losses(trace), {})
+
+
+def what_changes():
+    trace = record(machine(NVIDIA), 1.5, "devices 1\nat 0 gpu 0 wave 0 100 0.6")
+    seen = values(trace, "gpu_busy_pct")
+    true(f"both levels, several times: {seen}", len(seen) >= 4 and set(seen) == {0, 100})
+
+
+def values_that_cannot_be():
+    trace = record(machine(NVIDIA), 1, """devices 1
+        at 0 gpu 0 busy 50 used 100 total 1000 temp 50
+        at 0.4 gpu 0 busy 4000000000 used 2000 temp 9000""")
+    equal("busy", set(values(trace, "gpu_busy_pct")), {50})
+    equal("used", set(values(trace, "gpu_mem_used_bytes")), {100 << 20})
+    equal("temperature", set(values(trace, "gpu_temp_c")), {50})
+    true(f"counted: {losses(trace)}", losses(trace)["device-refused"] >= 3)
+
+
+def a_library_that(does, starts):
+    def test():
+        trace = record(machine(NVIDIA), 4, f"""devices 1
+            at 0 gpu 0 busy 50
+            at 0.5 {does}""")
+        true(f"before it: {values(trace, 'gpu_busy_pct')}",
+             50 in values(trace, "gpu_busy_pct"))
+        lost = losses(trace)
+        if starts:
+            true(f"told: {lost}", lost.get("device-silent", 0) >= starts)
+        ticks = query(trace, "SELECT count(*) FROM counter c JOIN series s ON "
+                             "s.id = c.series_id WHERE s.name = 'mem_available_bytes'")
+        true(f"the rest went on: {ticks}", ticks[0][0] > 5)
+    return test
+
+
+def no_library():
+    trace = run.path("t.sonde")
+    env = dict(os.environ, SONDE_DEVICE_ROOT=machine(NVIDIA))
+    del env["LD_LIBRARY_PATH"]
+    subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", "sleep", "0.5"],
+                   env=env, check=True, timeout=30)
+    report = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
+                                       capture_output=True, check=True).stdout)
+    missing = {one["source"]: one["why"] for one in report["not_collected"]}
+    equal("why", missing.get("nvidia devices"), "libnvidia-ml.so.1 cannot be loaded")
+
+
+def amd():
+    card = "/sys/class/drm/card1/device"
+    trace = record(machine({
+        f"{card}/driver": "->../../../bus/pci/drivers/amdgpu",
+        f"{card}/product_name": "Simulated Instinct\n",
+        f"{card}/gpu_busy_percent": "77\n", f"{card}/mem_busy_percent": "12\n",
+        f"{card}/mem_info_vram_used": "1000\n", f"{card}/mem_info_vram_total": "4000\n",
+        f"{card}/hwmon/hwmon3/power1_average": "120000000\n",
+        f"{card}/hwmon/hwmon3/temp1_input": "55000\n",
+        f"{card}/hwmon/hwmon3/freq1_input": "1700000000\n",
+        "/sys/class/drm/card1-DP-1/status": "connected\n"}), 0.6)
+    equal("busy", set(values(trace, "gpu_busy_pct")), {77})
+    equal("memory", set(values(trace, "gpu_mem_used_bytes")), {1000})
+    equal("power", set(values(trace, "gpu_power_w")), {120})
+    equal("temperature", set(values(trace, "gpu_temp_c")), {55})
+    equal("clock", set(values(trace, "gpu_clock_mhz")), {1700})
+
+
+def jetson():
+    trace = record(machine({
+        "/sys/devices/gpu.0/load": "423\n",
+        "/proc/device-tree/model": "Simulated Orin\0",
+        "/sys/class/thermal/thermal_zone2/type": "GPU-therm\n",
+        "/sys/class/thermal/thermal_zone2/temp": "48500\n"}), 0.6)
+    equal("busy", [round(v, 6) for v in set(values(trace, "gpu_busy_pct"))], [42.3])
+    equal("temperature", set(values(trace, "gpu_temp_c")), {48.5})
+
+
+def ascend():
+    trace = record(machine({"/dev/davinci_manager": ""}), 0.6)
+    equal("busy", [set(values(trace, "gpu_busy_pct", i)) for i in (0, 1)], [{70}, {10}])
+    equal("memory", set(values(trace, "gpu_mem_used_bytes")), {8192 << 20})
+    equal("power", set(values(trace, "gpu_power_w")), {310.5})
+
+
+def drm_fdinfo():
+    """Two files of one client count once; engines that work move."""
+    root = machine({
+        "/sys/class/drm/card0/device": "->../../../devices/pci0000:00/0000:00:02.0",
+        "/sys/devices/pci0000:00/0000:00:02.0/driver": "->../../../bus/pci/drivers/i915",
+        "/proc/77/fd/5": "->/dev/dri/renderD128", "/proc/77/fd/6": "->/dev/dri/card0",
+        "/proc/77/fd/7": "->/dev/null"})
+    os.makedirs(root + "/proc/77/fdinfo")
+    begun = time.monotonic()
+
+    def tell():
+        for fd in (5, 6):
+            path = f"{root}/proc/77/fdinfo/{fd}"
+            ns = int((time.monotonic() - begun) * 0.5e9)
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write("pos:\t0\ndrm-driver:\ti915\ndrm-client-id:\t9\n"
+                           "drm-pdev:\t0000:00:02.0\n"
+                           f"drm-engine-render:\t{ns} ns\ndrm-engine-copy:\t{ns // 4} ns\n"
+                           "drm-resident-system0:\t2048 KiB\n")
+            os.rename(path + ".new", path)
+    tell()
+    trace = run.path("t.sonde")
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
+                                "sleep", "1.5"],
+                               env=dict(os.environ, SONDE_DEVICE_ROOT=root))
+    while process.poll() is None:
+        tell()
+        time.sleep(0.005)
+    seen = values(trace, "gpu_busy_pct")
+    mean = sum(seen[1:-1]) / max(1, len(seen[1:-1]))
+    true(f"half busy, by the busiest engine: {seen}", 40 < mean < 60)
+    equal("memory, once", set(values(trace, "gpu_mem_used_bytes")), {2048 * 1024})
+
+
+def none_at_all():
+    trace = record(machine({"/etc/hostname": "x"}), 0.3)
+    equal("series", query(trace, "SELECT count(*) FROM series WHERE scope = 'device'"),
+          [[0]])
+
+
+run.case("everything NVML says", everything_nvml_says)
+run.case("what changes", what_changes)
+run.case("values that cannot be are refused", values_that_cannot_be)
+run.case("a library that hangs", a_library_that("hang", 1))
+run.case("a library that crashes", a_library_that("crash", 3))
+run.case("a library that ends its process", a_library_that("exit", 3))
+run.case("a device that is lost", a_library_that("lost", 0))
+run.case("no library", no_library)
+run.case("AMD by sysfs", amd)
+run.case("Jetson by sysfs", jetson)
+run.case("Ascend by DCMI", ascend)
+run.case("others by fdinfo", drm_fdinfo)
+def the_doctor():
+    def ask(root, **env):
+        done = subprocess.run([run.sonde, "doctor", "--json"], capture_output=True,
+                              env=dict(os.environ, SONDE_DEVICE_ROOT=root, **env),
+                              timeout=30)
+        return next(one for one in json.loads(done.stdout)["sources"]
+                    if one["source"] == "accelerators")
+    script = run.path("script")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("devices 1\n")
+    equal("one", ask(machine(NVIDIA), SONDE_SIM_NVML=script)["detail"],
+          "Simulated GPU 0")
+    equal("none", ask(machine({"/etc/x": ""}))["detail"], "there is none here")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("devices 1\nat 0 hang\n")
+    told = ask(machine(NVIDIA), SONDE_SIM_NVML=script)
+    equal("one that hangs", told.get("why"), "nvidia: its library does not answer")
+
+
+run.case("no accelerator", none_at_all)
+run.case("what the doctor says", the_doctor)
+run.done()
