@@ -88,14 +88,11 @@ std::unique_ptr<SqlRows> OpenSeries(const Store& store,
           const auto thread = store.threads().find(series.scope_id);
           if (thread != store.threads().end()) process = thread->second.process;
         }
-        row = {IdOrNull(series.id),
-               TextOrNull(store, series.name),
-               TextOrNull(store, series.label),
-               TextOrNull(store, series.unit),
+        row = {IdOrNull(series.id), TextOrNull(store, series.name),
+               TextOrNull(store, series.label), TextOrNull(store, series.unit),
                std::string_view(series.kind == Series::Kind::kTotal ? "total"
                                                                     : "gauge"),
-               NameOf(series.scope),
-               IdOrNull(process),
+               NameOf(series.scope), IdOrNull(process),
                IdOrNull(of_thread ? series.scope_id : 0),
                // Devices are counted from 0.
                series.scope == Series::Scope::kDevice

@@ -317,7 +317,7 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
       {"SELECT * FROM process", {"1|77|-|cat|-|5|-|running|-|0|-"}},
       {"SELECT * FROM thread", {"2|78|1|-|-|-|0"}},
       {"SELECT * FROM track", {"1|thread|-|1|2|2"}},
-      {"SELECT * FROM series", {"1|load|-|-|gauge|thread|1|2|1"}},
+      {"SELECT * FROM series", {"1|load|-|-|gauge|thread|1|2|-|1"}},
       {"SELECT * FROM counter ORDER BY ts",
        {"1|0|1.500000", "1|3000000000|4.500000"}},
       {"SELECT ts FROM counter WHERE series_id = 1 AND ts > 5 ORDER BY ts",
