@@ -8,6 +8,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,12 +47,17 @@ static void* Busy(void* arg) {
   while (!stop) Some(20);
   return arg;
 }
+/* So that many of them leave the processors to the one that forks. */
+static void* BusyBelow(void* arg) {
+  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+  return Busy(arg);
+}
 
 /* Threads record while the process forks; the children record and exit. */
-static void Fork(int children) {
-  pthread_t threads[8];
-  for (int i = 0; i < 8; ++i)
-    if (pthread_create(&threads[i], NULL, Busy, NULL)) Fail("pthread_create");
+static void Fork(int children, int busy, void* (*work)(void*)) {
+  pthread_t threads[64];
+  for (int i = 0; i < busy; ++i)
+    if (pthread_create(&threads[i], NULL, work, NULL)) Fail("pthread_create");
   for (int i = 0; i < children; ++i) {
     const pid_t child = fork();
     if (child == 0) {
@@ -61,7 +68,7 @@ static void Fork(int children) {
     if (waitpid(child, &status, 0) != child || status != 0) Fail("child");
   }
   stop = 1;
-  for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < busy; ++i) pthread_join(threads[i], NULL);
 }
 
 /* A child that borrows our memory, and one that is a bare clone. */
@@ -270,6 +277,16 @@ static void Signals(int records) {
   waitpid(shooter, NULL, 0);
 }
 
+/* Waits that a signal would cut short. */
+static void Poll(int waits) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, Busy, NULL)) Fail("pthread_create");
+  for (int i = 0; i < waits; ++i)
+    if (poll(NULL, 0, 5) != 0) Fail("poll");
+  stop = 1;
+  pthread_join(thread, NULL);
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const char* mode = argv[1];
@@ -278,7 +295,11 @@ int main(int argc, char** argv) {
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (produced == MAP_FAILED) Fail("mmap");
   if (!strcmp(mode, "fork"))
-    Fork(number);
+    Fork(number, 8, Busy);
+  else if (!strcmp(mode, "fork64"))
+    Fork(number, 64, BusyBelow);
+  else if (!strcmp(mode, "poll"))
+    Poll(number);
   else if (!strcmp(mode, "vfork"))
     for (int i = 0; i < number; ++i) VforkOnce();
   else if (!strcmp(mode, "exec"))
