@@ -5,7 +5,9 @@ usage: check_guests.py LIBRARY
 
 Looks at the built library, not at the source: what it needs at run time, which
 symbols it asks for, how new a glibc, how much thread-local memory, and what
-runs when it is loaded.
+runs when it is loaded. What it does not ask for cannot go wrong: Fault 11, the
+order of the loader's locks; Fault 12, thread-local memory that is exhausted;
+Fault 13, an allocator that is not libc's.
 """
 import re
 import subprocess

@@ -209,6 +209,41 @@ TEST_F(ApiTest, WhenNamesHaveNoRoomRecordsGoOnWithoutThem) {
   EXPECT_GT(session.rings.begin()->second->reader.header().names_lost, 1000u);
 }
 
+// Fault 23: what programs say by mistake.
+TEST_F(ApiTest, NonsenseIsTakenAndDoesNoHarm) {
+  ASSERT_EQ(
+      RunTarget(
+          session,
+          [] {
+            for (int i = 0; i < 3; ++i) SONDE_END();
+            if (sonde_name(nullptr) != 0 || sonde_name("") != 0) ::_exit(1);
+            const uint32_t bytes = sonde_name_n("\xff\xfe\0x", 4);
+            sonde_label(nullptr, nullptr, 0);
+            sonde_track(nullptr, 99, 98, 0);
+            sonde_clock_pair(sonde_clock(nullptr, 0), 0);
+            const sonde_arg args[] = {sonde_arg_make(0, 0, 0, nullptr),
+                                      sonde_arg_make(7, 999, 7, nullptr),
+                                      sonde_arg_text(bytes, nullptr),
+                                      sonde_arg_bytes(77, nullptr, 1 << 30),
+                                      sonde_arg_track(12345)};
+            sonde_begin_args(~0u, args, 5);
+            sonde_end_args(nullptr, 0);
+            sonde_range_end(1);
+            const uint64_t words[] = {1, 2, 3};
+            for (const uint32_t kind : {0u, 300u, uint32_t{SONDE_KIND_LOST}})
+              sonde_record(kind, 1, words, 3, nullptr, 0);
+            sonde_record(SONDE_KIND_INSTANT, 1, words, 1000, nullptr, 0);
+            sonde_thread_name(nullptr);
+            SONDE_INSTANT("after");
+          }),
+      0);
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(NameIn(session, seen.back().head.id), "after");
+  EXPECT_EQ(seen.back().head.depth, 0);
+  EXPECT_EQ(Count(SONDE_KIND_LOST), 0u);
+  EXPECT_EQ(session.damaged(), 0u);
+}
+
 TEST_F(ApiTest, ThreadsAndProcessesHaveNames) {
   RunTarget(session, [] {
     sonde_process_name("trainer");

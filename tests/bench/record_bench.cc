@@ -1,8 +1,9 @@
-// The bars of the recorder in the target: what a begin and an end cost while
-// another process drains them to a file, against two bare reads of the clock in
-// the same thread and round. A round counts its own CPU time, so that waiting
-// for a core does not; the figure is the median of the rounds. Where LTTng is
-// installed, a round of its two tracepoints follows each of ours.
+// The bars of the recorder in the target (Fault 25, a higher cost): what a
+// begin and an end cost while another process drains them to a file, against
+// two bare reads of the clock in the same thread and round. A round counts its
+// own CPU time, so that waiting for a core does not; the figure is the median
+// of the rounds. Where LTTng is installed, a round of its two tracepoints
+// follows each of ours.
 //
 // This process is the collector. It starts itself again as the target, which
 // asks it by a pipe how much has arrived and how much was lost.

@@ -70,6 +70,7 @@ def mode(name, number, all_seen):
 
 
 def a_stopped_collector_costs_records_and_says_so():
+    """Fault 28, a full ring: recorded + lost = produced."""
     def stop(process):
         time.sleep(0.3)
         process.send_signal(signal.SIGSTOP)
@@ -185,7 +186,8 @@ def the_examples_of_the_page_compile_and_work():
 
 
 def a_target_that_scribbles_loses_its_own_and_nothing_else():
-    """Another process of the run writes over the ring of one of two talkers."""
+    """Fault 29, garbage in a ring: another process of the run writes over the
+    ring of one of two talkers."""
     trace = run.path("t.sonde")
     script = f"""
         {TALK} 1 > {trace}.good & {TALK} 1 > {trace}.bad & bad=$!
@@ -214,7 +216,7 @@ def no_session_directory_is_left():
 
 
 def twins_with_the_library_in_the_target():
-    """Every twin run again, with libsonde.so loaded into every process."""
+    """Fault 1 again: every twin run, with libsonde.so loaded into every process."""
     twins = os.path.join(os.path.dirname(os.path.abspath(__file__)), "twins.py")
     done = subprocess.run([sys.executable, twins, run.sonde], capture_output=True, text=True, timeout=400,
                           env=dict(os.environ, LD_PRELOAD=LIBRARY))

@@ -77,28 +77,41 @@ class Guest(unittest.TestCase):
         self.conserved(run(LIFE, "plain", 100000), rings=1)
 
     def test_fork_while_threads_record(self):
+        """Fault 6, fork while threads record."""
         self.conserved(run(LIFE, "fork", 100), rings=101)
 
     def test_vfork_spawn_and_clone(self):
+        """Fault 7, vfork and posix_spawn."""
         self.conserved(run(LIFE, "vfork", 30), rings=31)
 
     def test_exec_chain(self):
+        """Fault 8, exec."""
         self.conserved(run(LIFE, "exec", 50), rings=51)
 
     def test_exit_under_running_threads(self):
+        """Fault 9, records before main() and while the process ends."""
         for _ in range(20):
             seen = run(LIFE, "exit", 8)
             self.assertEqual((seen["status"], seen["damaged"]), (0, 0), seen)
 
+    def test_records_before_main(self):
+        """Fault 9."""
+        seen = run("env", "LIFE_EARLY=1", LIFE, "plain", 10)
+        self.conserved(seen, rings=1)
+        self.assertEqual(seen["records"], 13)
+
     def test_records_at_exit(self):
+        """Fault 9."""
         self.conserved(run(LIFE, "atexit", 10))
 
     def test_records_in_destructors_of_threads(self):
+        """Fault 9."""
         seen = run(LIFE, "destructors", 50)
         self.conserved(seen)
         self.assertEqual(seen["produced"], 50 * 7)
 
     def test_thirty_thousand_threads(self):
+        """Fault 19, many threads. Fault 18, tiny stacks: theirs have 16 KiB."""
         seen = run(LIFE, "threads", 30000)
         self.conserved(seen)
         made = int(re.search(r"threads (\d+)", seen["stderr"])[1])
@@ -106,13 +119,16 @@ class Guest(unittest.TestCase):
         self.assertEqual(seen["produced"], 2 * made)
 
     def test_a_filter_that_kills(self):
+        """Fault 21, a seccomp filter that kills."""
         self.conserved(run(LIFE, "seccomp", 500000), rings=1)
 
     def test_a_filter_that_kills_by_a_way_we_do_not_see(self):
+        """Fault 21."""
         # What fits without growing the file.
         self.conserved(run(LIFE, "rawseccomp", 4000), rings=1)
 
     def test_a_filter_in_a_forked_child(self):
+        """Fault 21."""
         self.conserved(run(LIFE, "sandbox", 500000), rings=2)
 
     def test_chroot(self):
@@ -121,23 +137,28 @@ class Guest(unittest.TestCase):
         self.conserved(run(LIFE, "chroot", 200000), rings=1)
 
     def test_dlclose(self):
+        """Fault 10, dlclose."""
         self.conserved(run(LIFE, "dlclose", 100))
 
     def test_storm_of_signals(self):
+        """Fault 14, a record inside a record."""
         self.conserved(run(LIFE, "signals", 1000000), rings=1)
 
     def test_no_room_for_files(self):
+        """Fault 20, limits."""
         # Less than we need: nothing is recorded, and that is all.
         seen = run("prlimit", "--fsize=100000", LIFE, "plain", 1000)
         self.assertEqual((seen["status"], seen["rings"]), (0, 0), seen)
         self.assertEqual(seen["produced"], 1000)
 
     def test_file_limit_in_the_middle(self):
+        """Fault 20."""
         # The file may not grow: the rest is lost and counted, no SIGXFSZ.
         seen = run("prlimit", "--fsize=4400000", LIFE, "plain", 200000)
         self.conserved(seen, rings=1)
 
     def test_few_files_and_little_memory(self):
+        """Fault 20."""
         self.conserved(run("prlimit", "--nofile=8", "--memlock=0",
                            "--as=256000000", LIFE, "plain", 200000), rings=1)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """SIGKILL of sonde at random moments: the command goes on and ends as if nothing
-had happened, and the trace opens with all but its last moments."""
+had happened, and the trace opens with all but its last moments (Fault 27)."""
 
 import json
 import os

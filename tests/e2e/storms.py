@@ -86,7 +86,7 @@ def all_that_returned_is_there(path, witness):
 
 
 def sudden_deaths():
-    """Row 26, SIGKILL of the target: at random moments, again and again."""
+    """Fault 26, SIGKILL of the target: at random moments, again and again."""
     total = 0
     for _ in range(KILLS):
         trace, witness = run.path("t.sonde"), run.path("returned")
@@ -101,7 +101,7 @@ def sudden_deaths():
 
 
 def death_by_its_own_fault(how, number):
-    """Row 26 again: abort() and a null pointer, while threads record."""
+    """Fault 26 again: abort() and a null pointer, while threads record."""
     def test():
         trace, witness = run.path("t.sonde"), run.path("returned")
         equal("status", record([TOLL, witness, "4", how], trace).returncode, -number)
@@ -110,7 +110,7 @@ def death_by_its_own_fault(how, number):
 
 
 def forks_take_at_most_twice_as_long():
-    """Row 6, fork while 64 threads record: every child ends, and a hundred of
+    """Fault 6, fork while 64 threads record: every child ends, and a hundred of
     them take at most twice the time they take alone."""
     ratios = []
     for _ in range(4):
@@ -154,7 +154,7 @@ sys.exit(5)
 
 
 def python_that_spawns_sees_no_difference():
-    """Row 7, vfork, posix_spawn and CPython's subprocess."""
+    """Fault 7, vfork, posix_spawn and CPython's subprocess."""
     trace = run.path("t.sonde")
     alone = subprocess.run([PY, "-c", SPAWN], capture_output=True, text=True)
     under = record([PY, "-c", SPAWN], trace)
@@ -165,7 +165,7 @@ def python_that_spawns_sees_no_difference():
 
 
 def images_one_after_the_other():
-    """Row 8, exec: a chain of different programs in one process, and two hundred
+    """Fault 8, exec: a chain of different programs in one process, and two hundred
     times the same. Each image has records of its own."""
     trace = run.path("t.sonde")
     chain = (f"exec {PY} -c 'import os; os.execv(\"/bin/bash\", [\"bash\", \"-c\", "
@@ -180,7 +180,7 @@ def images_one_after_the_other():
 
 
 def waits_are_not_cut_short():
-    """Row 16, EINTR: poll() waits to its end, as no signal of ours exists."""
+    """Fault 16, EINTR: poll() waits to its end, as no signal of ours exists."""
     made(record([LIFE, "poll", "100"], run.path("t.sonde")))
 
 
@@ -199,8 +199,8 @@ def nobody(path):
 
 
 def who_drops_its_rights_runs_on():
-    """Row 5, a child under another uid: it cannot make files in the session and
-    records nothing. Row 32, another user: the session is closed to it."""
+    """Fault 5, a child under another uid: it cannot make files in the session and
+    records nothing. Fault 32, another user: the session is closed to it."""
     life, trace = nobody(run.path("life")), run.path("t.sonde")
     equal("made", made(record([*AS_NOBODY, life, "plain", "1000"], trace)), 1000)
     equal("recorded", count(trace, "one"), {})
@@ -210,7 +210,7 @@ def who_drops_its_rights_runs_on():
 
 
 def who_has_more_rights_than_its_user_is_left_alone():
-    """Row 4, setuid: the environment of a user is nothing to such a program."""
+    """Fault 4, setuid: the environment of a user is nothing to such a program."""
     life, trace = nobody(run.path("life")), run.path("t.sonde")
     os.chmod(life, 0o4755)
     equal("made", made(record([*AS_NOBODY, life, "plain", "1000"], trace)), 1000)
@@ -229,7 +229,7 @@ i=0; while [ $i -lt 300 ]; do : > "9-$i.ring"; : > "9-$i.tails"; i=$((i+1)); don
 
 
 def hostile_files_hurt_nobody_else():
-    """Row 30, a file that shrinks or is none, and row 31, a wrong version: the
+    """Fault 30, a file that shrinks or is none. Fault 31, a wrong version. The
     collector lives, and other processes lose nothing."""
     trace = run.path("t.sonde")
     script = f"""
@@ -250,7 +250,7 @@ def hostile_files_hurt_nobody_else():
 
 
 def a_target_outlives_its_collector():
-    """Row 27, SIGKILL of the collector: the target ends as without it."""
+    """Fault 27, SIGKILL of the collector: the target ends as without it."""
     process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", run.path("t.sonde"),
                                 "--", TALK, "0.8"], stdout=subprocess.PIPE)
     time.sleep(0.3)

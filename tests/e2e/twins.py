@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Twin runs: a command with and without sonde cannot tell the difference.
 
+Fault 1, a changed behaviour. Fault 15, signals that collide: masks and
+dispositions are among what is compared.
+
 Equal must be: stdout, stderr, exit status or signal. What the command sees of
 itself (descriptors, signal masks, limits, environment ...) is compared by
 commands that print it. A second pass without --quiet: what the command wrote to

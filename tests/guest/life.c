@@ -33,6 +33,13 @@ static void One(void) {
   __atomic_fetch_add(produced, 1, __ATOMIC_RELAXED);
 }
 
+/* With LIFE_EARLY, before most of the process is there. */
+static long early;
+__attribute__((constructor(101))) static void BeforeMain(void) {
+  if (getenv("LIFE_EARLY") == NULL) return;
+  for (; early < 3; ++early) SONDE_INSTANT("one");
+}
+
 static void Some(int count) {
   for (int i = 0; i < count; ++i) One();
 }
@@ -294,6 +301,7 @@ int main(int argc, char** argv) {
   produced = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (produced == MAP_FAILED) Fail("mmap");
+  *produced = early;
   if (!strcmp(mode, "fork"))
     Fork(number, 8, Busy);
   else if (!strcmp(mode, "fork64"))

@@ -149,6 +149,7 @@ TEST_F(RingReaderTest, ABlockThatIsDamagedLosesItsRestAndNothingElse) {
   EXPECT_LT(sink.records, 3u * 9000);
 }
 
+// Fault 29: garbage in a ring.
 TEST_F(RingReaderTest, AnyBytesAnywhereDoNoHarm) {
   const Image good = Make();
   std::mt19937_64 random(7);
@@ -172,6 +173,7 @@ TEST_F(RingReaderTest, AnyBytesAnywhereDoNoHarm) {
   }
 }
 
+// Fault 30: a file that shrinks.
 TEST_F(RingReaderTest, AFileCutAnywhereDoesNoHarm) {
   const Image image = Make();
   const Fd fd = Store(image);
