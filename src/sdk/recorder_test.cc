@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sonde/sonde.h>
-#include <sys/prctl.h>
 #include <sys/time.h>
 
 #include <map>
@@ -303,9 +302,7 @@ uint32_t ChunksAfter(RingSession& session, const std::function<void()>& first) {
 }
 
 TEST_F(RecorderTest, WhoGivesUpSystemCallsHasAllItWillEverHave) {
-  const uint32_t chunks = ChunksAfter(session, [] {
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(1);
-  });
+  const uint32_t chunks = ChunksAfter(session, guest::GiveUpCalls);
   EXPECT_GE(chunks, 64u);
   EXPECT_LT(chunks, 128u);
   EXPECT_GT(session.lost(), 0u);
@@ -321,8 +318,7 @@ TEST_F(RecorderTest, WithoutSystemCallsAThreadIsStillKnown) {
   };
   ASSERT_EQ(RunTarget(session,
                       [&] {
-                        if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-                          ::_exit(1);
+                        guest::GiveUpCalls();
                         std::thread([&] {
                           SONDE_INSTANT("here");
                           const pid_t tid = ::gettid();
@@ -337,10 +333,8 @@ TEST_F(RecorderTest, WithoutSystemCallsAThreadIsStillKnown) {
 
 TEST_F(RecorderTest, WhoIsRefusedAFilterGoesOnAsBefore) {
   const uint32_t chunks = ChunksAfter(session, [] {
-    errno = 0;
-    if (::prctl(PR_SET_SECCOMP, 2, nullptr, 0, 0) != -1 || errno == 0)
-      ::_exit(1);
-    if (::prctl(PR_GET_DUMPABLE) != 1) ::_exit(2);
+    guest::GiveUpCalls();
+    guest::TakeBackCalls();
   });
   EXPECT_GT(chunks, 200u);
   EXPECT_EQ(session.lost(), 0u);

@@ -127,6 +127,10 @@ class Guest(unittest.TestCase):
         # What fits without growing the file.
         self.conserved(run(LIFE, "rawseccomp", 4000), rings=1)
 
+    def test_a_filter_that_is_refused(self):
+        """Fault 21."""
+        self.conserved(run(LIFE, "refused", 100000), rings=1)
+
     def test_a_filter_in_a_forked_child(self):
         """Fault 21."""
         self.conserved(run(LIFE, "sandbox", 500000), rings=2)

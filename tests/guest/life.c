@@ -222,6 +222,19 @@ static void Seccomp(int records, int raw) {
   SayAndEnd();
 }
 
+/* A filter that is refused, and what else prctl() does, come back as ever. */
+static void Refused(int records) {
+  errno = 0;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) != -1 || errno != EFAULT)
+    Fail("PR_SET_SECCOMP");
+  char name[16] = "";
+  if (prctl(PR_SET_NAME, "refused", 0, 0, 0) ||
+      prctl(PR_GET_NAME, name, 0, 0, 0) || strcmp(name, "refused") != 0)
+    Fail("PR_GET_NAME");
+  if (prctl(PR_GET_DUMPABLE) != 1) Fail("PR_GET_DUMPABLE");
+  Some(records);
+}
+
 /* A child that shuts itself in before its first record. */
 static void Sandbox(int records) {
   One();
@@ -324,6 +337,8 @@ int main(int argc, char** argv) {
     Seccomp(number, 0);
   else if (!strcmp(mode, "rawseccomp"))
     Seccomp(number, 1);
+  else if (!strcmp(mode, "refused"))
+    Refused(number);
   else if (!strcmp(mode, "sandbox"))
     Sandbox(number);
   else if (!strcmp(mode, "chroot"))
