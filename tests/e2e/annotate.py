@@ -25,7 +25,7 @@ LIBRARY = os.path.join(BUILD, "src", "libsonde.so.1")
 def query(trace, sql):
     done = subprocess.run([run.sonde, "query", "--json", trace, sql],
                           capture_output=True, text=True, timeout=60)
-    equal("query", (done.returncode, done.stderr), (0, ""))
+    equal(f"query, which said {done.stderr!r}", done.returncode, 0)
     return json.loads(done.stdout)["rows"]
 
 
