@@ -1,0 +1,162 @@
+#include "analyze/pattern/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "analyze/scan.h"
+#include "base/check.h"
+
+namespace sonde {
+
+Grid Grid::Over(int64_t begin_ns, int64_t end_ns, int64_t period_ns,
+                size_t max_windows) {
+  CHECK(max_windows > 0);
+  const int64_t length = Elapsed(begin_ns, end_ns);
+  const auto most = static_cast<int64_t>(max_windows);
+  const int64_t least_step = length / most + (length % most != 0 ? 1 : 0);
+  return {begin_ns, begin_ns + length,
+          std::max<int64_t>({period_ns, least_step, 1})};
+}
+
+size_t Grid::size() const {
+  const int64_t length = Elapsed(begin_ns, end_ns);
+  return static_cast<size_t>(length / step_ns +
+                             (length % step_ns != 0 ? 1 : 0));
+}
+
+size_t RegularSeries::KnownCount() const {
+  return static_cast<size_t>(std::count(known.begin(), known.end(), 1));
+}
+
+std::vector<double> RegularSeries::KnownValues() const {
+  std::vector<double> out;
+  out.reserve(size());
+  for (size_t i = 0; i < size(); ++i)
+    if (known[i]) out.push_back(values[i]);
+  return out;
+}
+
+RegularSeries RegularSeries::Part(size_t from, size_t to) const {
+  to = std::min(to, size());
+  from = std::min(from, to);
+  RegularSeries out{name, unit, grid, {}, {}};
+  out.grid.begin_ns = grid.TimeOf(from);
+  out.grid.end_ns =
+      std::min(grid.TimeOf(to), std::max(grid.end_ns, grid.TimeOf(from)));
+  out.values.assign(values.begin() + static_cast<ptrdiff_t>(from),
+                    values.begin() + static_cast<ptrdiff_t>(to));
+  out.known.assign(known.begin() + static_cast<ptrdiff_t>(from),
+                   known.begin() + static_cast<ptrdiff_t>(to));
+  return out;
+}
+
+WindowMeans::WindowMeans(const Grid& grid)
+    : grid_(grid), amounts_(grid.size()), covered_(grid.size()) {}
+
+void WindowMeans::Add(int64_t from_ns, int64_t to_ns, double amount) {
+  const int64_t elapsed = Elapsed(from_ns, to_ns);
+  if (elapsed > 0)
+    Spread(amounts_, from_ns, to_ns, amount / static_cast<double>(elapsed));
+}
+
+void WindowMeans::Cover(int64_t from_ns, int64_t to_ns) {
+  Spread(covered_, from_ns, to_ns, 1);
+}
+
+void WindowMeans::Spread(std::vector<double>& sums, int64_t from_ns,
+                         int64_t to_ns, double per_ns) const {
+  from_ns = std::max(from_ns, grid_.begin_ns);
+  to_ns = std::min(to_ns, grid_.end_ns);
+  while (from_ns < to_ns) {
+    const auto window =
+        static_cast<size_t>((from_ns - grid_.begin_ns) / grid_.step_ns);
+    const int64_t until = std::min(to_ns, grid_.TimeOf(window + 1));
+    sums[window] += per_ns * static_cast<double>(until - from_ns);
+    from_ns = until;
+  }
+}
+
+RegularSeries WindowMeans::Take(std::string name, std::string unit,
+                                double scale) {
+  RegularSeries out{std::move(name), std::move(unit), grid_, {}, {}};
+  out.values = std::move(amounts_);
+  out.known.resize(out.values.size());
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto length = static_cast<double>(
+        std::min(grid_.step_ns, grid_.end_ns - grid_.TimeOf(i)));
+    out.known[i] = covered_[i] >= length / 2;
+    out.values[i] = out.known[i] ? out.values[i] / covered_[i] * scale : 0;
+  }
+  return out;
+}
+
+SeriesBuilder::SeriesBuilder(const Grid& grid, Series::Kind kind,
+                             int64_t max_gap_ns)
+    : kind_(kind), max_gap_ns_(max_gap_ns), means_(grid) {}
+
+void SeriesBuilder::Add(int64_t time_ns, double value) {
+  if (!std::isfinite(value) || (last_ && time_ns <= last_->time_ns)) return;
+  const std::optional<Point> before =
+      std::exchange(last_, Point{time_ns, value});
+  if (!before) return;
+  const int64_t elapsed = Elapsed(before->time_ns, time_ns);
+  const double growth = value - before->value;
+  const bool total = kind_ == Series::Kind::kTotal;
+  if (elapsed > max_gap_ns_ || (total && growth < 0)) return;
+  means_.Add(before->time_ns, time_ns,
+             total ? growth : before->value * static_cast<double>(elapsed));
+  means_.Cover(before->time_ns, time_ns);
+}
+
+RegularSeries SeriesBuilder::Take(std::string name, std::string unit) {
+  return means_.Take(std::move(name), std::move(unit),
+                     kind_ == Series::Kind::kTotal ? 1e9 : 1);
+}
+
+std::vector<double> WithoutTrend(const RegularSeries& series) {
+  double n = 0, t_sum = 0, v_sum = 0;
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (!series.known[i]) continue;
+    ++n;
+    t_sum += static_cast<double>(i);
+    v_sum += series.values[i];
+  }
+  std::vector<double> out(series.size());
+  if (n == 0) return out;
+  const double t_mean = t_sum / n, v_mean = v_sum / n;
+  double tt = 0, tv = 0;
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (!series.known[i]) continue;
+    const double t = static_cast<double>(i) - t_mean;
+    tt += t * t;
+    tv += t * (series.values[i] - v_mean);
+  }
+  const double slope = tt > 0 ? tv / tt : 0;
+  for (size_t i = 0; i < series.size(); ++i)
+    if (series.known[i])
+      out[i] =
+          series.values[i] - v_mean - slope * (static_cast<double>(i) - t_mean);
+  return out;
+}
+
+double Quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() +
+                  static_cast<ptrdiff_t>(
+                      std::lround(q * static_cast<double>(values.size() - 1)));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+double NoiseOf(const std::vector<double>& values) {
+  if (values.size() < 2) return 0;
+  std::vector<double> steps(values.size() - 1);
+  for (size_t i = 0; i + 1 < values.size(); ++i)
+    steps[i] = std::abs(values[i + 1] - values[i]);
+  // 1.4826: from the median deviation to the standard one, of a normal
+  // distribution. A difference of two has the variance of both.
+  return 1.4826 * Quantile(std::move(steps), 0.5) / std::sqrt(2.0);
+}
+
+}  // namespace sonde

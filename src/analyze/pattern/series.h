@@ -1,0 +1,114 @@
+// Series on equal windows: what every pattern is found in.
+
+#ifndef SONDE_ANALYZE_PATTERN_SERIES_H_
+#define SONDE_ANALYZE_PATTERN_SERIES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sonde {
+
+// Equal windows over a stretch of time; the last may reach beyond its end.
+struct Grid {
+  // What a pattern needs is seen in as many; more would only cost time.
+  static constexpr size_t kMaxWindows = 4096;
+
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t step_ns = 1;
+
+  // Windows as long as `period_ns`, the time between two samples, or longer if
+  // there would be more than `max_windows`. No windows if there is no time.
+  static Grid Over(int64_t begin_ns, int64_t end_ns, int64_t period_ns,
+                   size_t max_windows = kMaxWindows);
+
+  size_t size() const;
+  int64_t TimeOf(size_t window) const {
+    return begin_ns + static_cast<int64_t>(window) * step_ns;
+  }
+  double SecondsOf(double windows) const {
+    return windows * static_cast<double>(step_ns) / 1e9;
+  }
+};
+
+// The mean of one quantity in each window of a grid. A window that samples do
+// not cover by half is not known; its value is then 0 and means nothing.
+struct RegularSeries {
+  std::string name;  // "tree_cpu"
+  std::string unit;  // "cores", "bytes", "bytes/s", "share", or "" for a number
+  Grid grid;
+  std::vector<double> values;
+  std::vector<uint8_t> known;
+
+  size_t size() const { return values.size(); }
+  size_t KnownCount() const;
+  // Values of the known windows, in time order.
+  std::vector<double> KnownValues() const;
+  // The windows [from, to).
+  RegularSeries Part(size_t from, size_t to) const;
+};
+
+// Collects amounts over stretches of time, in any order, and what is known of
+// the time: the mean of a window is the amount by the time that is covered.
+// What lies outside the grid is left out.
+class WindowMeans {
+ public:
+  explicit WindowMeans(const Grid& grid);
+
+  // Spread evenly. Costs as much as the stretch has windows.
+  void Add(int64_t from_ns, int64_t to_ns, double amount);
+  // Each moment may be covered once.
+  void Cover(int64_t from_ns, int64_t to_ns);
+  // `scale`: a window's value for an amount of 1 per nanosecond. Nothing may be
+  // added afterwards.
+  RegularSeries Take(std::string name, std::string unit, double scale);
+
+ private:
+  void Spread(std::vector<double>& sums, int64_t from_ns, int64_t to_ns,
+              double per_ns) const;
+
+  Grid grid_;
+  std::vector<double> amounts_, covered_;
+};
+
+// Makes a regular series of samples taken at any moments, in time order.
+//
+//  - A gauge holds its value until the next sample. A total's growth is spread
+//    over the time since the sample before, and becomes a rate per second.
+//  - Samples further apart than `max_gap_ns` leave a gap, as does a total that
+//    falls because it began anew. A gap is not known; it is never 0.
+//  - Samples that go back in time, and values that are not numbers, are left
+//    out.
+class SeriesBuilder {
+ public:
+  SeriesBuilder(const Grid& grid, Series::Kind kind, int64_t max_gap_ns);
+
+  void Add(int64_t time_ns, double value);
+  RegularSeries Take(std::string name, std::string unit);
+
+ private:
+  Series::Kind kind_;
+  int64_t max_gap_ns_;
+  WindowMeans means_;
+  std::optional<Point> last_;
+};
+
+// The known values without their straight trend (least squares) and mean. What
+// is not known is 0.
+std::vector<double> WithoutTrend(const RegularSeries& series);
+
+// The value below which a share `q` of the values lies; 0 of none.
+double Quantile(std::vector<double> values, double q);
+
+// How much values scatter from one to the next, as a standard deviation: jumps
+// now and then, trends and slow waves do not count.
+double NoiseOf(const std::vector<double>& values);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_PATTERN_SERIES_H_
