@@ -1,0 +1,62 @@
+#ifndef SONDE_ANALYZE_PATTERN_PHASES_H_
+#define SONDE_ANALYZE_PATTERN_PHASES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/pattern/series.h"
+
+namespace sonde {
+
+// A stretch of a run in which it does one kind of thing.
+struct Phase {
+  enum class Kind {
+    kStartUp,     // before it first works hard
+    kWarmUp,      // it works, but not yet as it will
+    kSteady,      // it does what it was started for
+    kCheckpoint,  // works less for a moment, and writes
+    kEvaluation,  // works less for a moment, again and again, and writes
+                  // nothing
+    kDip,         // works less for a moment; why is not known
+    kEnd,         // after it last worked hard
+  };
+
+  Kind kind = Kind::kSteady;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  double level = 0;    // of the main resource: median
+  std::string reason;  // one clause with numbers
+};
+
+std::string_view NameOf(Phase::Kind kind);
+
+// What a run used, on one grid. Null: not collected.
+struct RunUse {
+  const RegularSeries* cpu = nullptr;          // cores of the whole tree
+  const RegularSeries* accelerator = nullptr;  // share of the time busy, 0 to 1
+  const RegularSeries* written = nullptr;      // bytes a second
+};
+
+// The phases of a run: they follow each other without gap, from its begin to
+// its end. `main` is the resource that they are told by: the accelerator if it
+// works at all, else the CPU.
+struct Phases {
+  std::vector<Phase> list;
+  const RegularSeries* main = nullptr;
+  // Why there are none; empty if there are some.
+  std::string not_enough_data;
+
+  // When the first steady phase began, and why then.
+  const Phase* FirstSteady() const;
+};
+
+// Looks at the whole run, to its end; collect/steady_watch.h decides while it
+// still runs. docs/patterns.md has the thresholds.
+Phases PhasesOf(const RunUse& use);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_PATTERN_PHASES_H_
