@@ -15,8 +15,12 @@ Grid Grid::Over(int64_t begin_ns, int64_t end_ns, int64_t period_ns,
   const int64_t length = Elapsed(begin_ns, end_ns);
   const auto most = static_cast<int64_t>(max_windows);
   const int64_t least_step = length / most + (length % most != 0 ? 1 : 0);
-  return {begin_ns, begin_ns + length,
-          std::max<int64_t>({period_ns, least_step, 1})};
+  const int64_t step = std::max<int64_t>({period_ns, least_step, 1});
+  // The last window may reach beyond the end, but not beyond time.
+  int64_t beyond;
+  if (__builtin_add_overflow(begin_ns + length, step, &beyond))
+    return {begin_ns, begin_ns, 1};
+  return {begin_ns, begin_ns + length, step};
 }
 
 size_t Grid::size() const {

@@ -1,0 +1,230 @@
+#include "analyze/pattern/run_series.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "analyze/made_run.h"
+#include "base/check.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kBegin = MadeRun::kBeginNs;
+
+TEST(RunSeriesTest, CpuIsWhatTheRulesJudge) {
+  MadeRun run;
+  run.seconds = 20;
+  run.cores = 4;
+  run.workers = {
+      {.cores = [](double t) { return std::fmod(t, 2) < 1 ? 0.9 : 0.1; }},
+      {.process = 2, .cores = run.Always(0.3)}};
+  const Facts facts = run.Make();
+  const RunSeries series = RunSeriesOf(facts);
+  const RegularSeries* cpu = series.Find("tree_cpu");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_EQ(cpu->size(), 200u);
+  EXPECT_EQ(cpu->KnownCount(), 200u);
+  EXPECT_NEAR(cpu->values[5], 1.2, 0.01);
+  EXPECT_NEAR(cpu->values[15], 0.4, 0.01);
+  EXPECT_NEAR(series.Find("busiest_thread")->values[5], 0.9, 0.01);
+  EXPECT_NEAR(series.Find("machine_cpu")->values[5], 1.2, 0.01);
+  EXPECT_EQ(series.Find("tree_read"), nullptr) << "was not collected";
+  const Pattern p = PatternOf(*cpu, ContextOf(facts, *cpu));
+  EXPECT_EQ(NameOf(p.kind), "wave") << p.text;
+  EXPECT_NEAR(*p.period_s, 2, 0.02);
+}
+
+TEST(RunSeriesTest, NeverMoreWindowsThanAskedAndFinerForAPart) {
+  MadeRun run;
+  run.seconds = 100;
+  run.workers = {{.cores = run.Always(0.5)}};
+  const Facts facts = run.Make();
+  EXPECT_EQ(RunSeriesOf(facts, {}, 64).grid.size(), 64u);
+  const RunSeries part = RunSeriesOf(
+      facts, {kBegin + 40 * kNsPerSec, kBegin + 46 * kNsPerSec}, 64);
+  EXPECT_EQ(part.grid.size(), 60u);
+  EXPECT_EQ(part.grid.begin_ns, kBegin + 40 * kNsPerSec);
+  EXPECT_NEAR(part.Find("tree_cpu")->values[30], 0.5, 1e-6);
+  EXPECT_TRUE(RunSeriesOf(Facts{}).all.empty());
+}
+
+// A trace of ten seconds with whatever counters a test wants, ten ticks a
+// second.
+class CountersTest : public testing::Test {
+ protected:
+  CountersTest() {
+    w_->PutMeta("started_ns", std::to_string(kBegin));
+    w_->PutMeta("ended_ns", std::to_string(kBegin + 10 * kNsPerSec));
+  }
+
+  uint32_t Add(Series::Scope scope, uint32_t id, const char* name,
+               Series::Kind kind) {
+    Series s;
+    s.group = scope == Series::Scope::kMachine ? 1 : 2;
+    s.scope = scope;
+    s.scope_id = id;
+    s.name = w_->Intern(name);
+    s.label = w_->Intern(std::to_string(++labels_));
+    s.kind = kind;
+    return w_->AddSeries(s);
+  }
+  void PutProcess(uint32_t number, double start_s) {
+    Process p;
+    p.number = number;
+    p.start_ns = kBegin + static_cast<int64_t>(start_s * 1e9);
+    w_->PutProcess(p);
+  }
+  void Tick(uint32_t group, int tick, const std::function<void()>& values) {
+    w_->BeginTick(group, kBegin + tick * 100 * kNsPerMs);
+    values();
+    w_->EndTick();
+  }
+  RunSeries Read(TimeRange range = {}) {
+    CHECK(w_->Close().ok());
+    auto store = Store::OfBytes(bytes_, "made");
+    CHECK(store.ok());
+    // The windows come from CPU times, which these traces have not.
+    Facts facts = FactsOf(store.Take());
+    CHECK(!facts.windows.empty());
+    return RunSeriesOf(facts, range);
+  }
+
+  std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
+  std::unique_ptr<TraceWriter> w_ =
+      TraceWriter::CreateInMemory(FileHeader{}, bytes_);
+  int labels_ = 0;
+};
+
+TEST_F(CountersTest, RatesOfTheMachineAreSummedOverDevices) {
+  constexpr auto kMachine = Series::Scope::kMachine;
+  constexpr auto kTotal = Series::Kind::kTotal;
+  const uint32_t a = Add(kMachine, 0, "disk_write_bytes", kTotal),
+                 b = Add(kMachine, 0, "disk_write_bytes", kTotal),
+                 psi = Add(kMachine, 0, "psi_io_some_ns", kTotal);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(1, i, [&] {
+      w_->Set(a, 1'000'000'000 + (i < 50 ? 0 : (i - 50) * 1000));
+      w_->Set(b, i * 500);
+      w_->Set(psi, i * 25 * kNsPerMs);
+    });
+  }
+  const RunSeries series = Read();
+  const RegularSeries* disk = series.Find("disk_write");
+  ASSERT_NE(disk, nullptr);
+  EXPECT_EQ(disk->KnownCount(), disk->size());
+  EXPECT_NEAR(disk->values[20], 5'000, 1) << "what it was at first is no rate";
+  EXPECT_NEAR(disk->values[80], 15'000, 1);
+  EXPECT_NEAR(series.Find("psi_io")->values[70], 0.25, 1e-6);
+  EXPECT_EQ(series.Find("disk_read"), nullptr);
+}
+
+TEST_F(CountersTest, MemoryOfTheTreeFollowsBirthAndDeath) {
+  constexpr auto kProcess = Series::Scope::kProcess;
+  PutProcess(1, 0);
+  PutProcess(2, 3);
+  const uint32_t a = Add(kProcess, 1, "rss_bytes", Series::Kind::kGauge),
+                 b = Add(kProcess, 2, "rss_bytes", Series::Kind::kGauge);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(2, i, [&] {
+      w_->Set(a, 1000);
+      if (i >= 30 && i < 60) w_->Set(b, 500);
+      if (i == 60) w_->Gone(b);
+    });
+  }
+  const RegularSeries memory = *Read().Find("tree_memory");
+  EXPECT_NEAR(memory.values[20], 1000, 1e-6)
+      << "it does not change, it is there";
+  EXPECT_NEAR(memory.values[45], 1500, 1e-6);
+  EXPECT_NEAR(memory.values[80], 1000, 1e-6);
+}
+
+TEST_F(CountersTest, WhatAProcessReadBeforeItsFirstTickCounts) {
+  constexpr auto kProcess = Series::Scope::kProcess;
+  constexpr auto kTotal = Series::Kind::kTotal;
+  PutProcess(1, 0);
+  PutProcess(2, 4.95);
+  PutProcess(3, -100);
+  PutProcess(4, 1);
+  const uint32_t a = Add(kProcess, 1, "read_bytes", kTotal),
+                 b = Add(kProcess, 2, "read_bytes", kTotal),
+                 c = Add(kProcess, 3, "read_bytes", kTotal),
+                 d = Add(kProcess, 4, "read_bytes", kTotal);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(2, i, [&] {
+      w_->Set(a, 0);
+      if (i >= 50) w_->Set(b, 7000);
+      if (i >= 70) w_->Set(c, 9'000'000);
+      if (i >= 40) w_->Set(d, 5'000'000);
+    });
+  }
+  const RegularSeries read = *Read().Find("tree_read");
+  double sum = 0;
+  for (const double v : read.values) sum += v / 10;
+  EXPECT_NEAR(sum, 7000, 1) << "but not what was read nobody knows when";
+  EXPECT_NEAR(read.values[49], 70'000, 1);
+}
+
+TEST_F(CountersTest, APauseIsNotKnown) {
+  const uint32_t a =
+      Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);
+  for (int i = 0; i <= 100; ++i)
+    if (i <= 30 || i >= 60) Tick(1, i, [&] { w_->Set(a, i * 100); });
+  const RegularSeries net = *Read().Find("net_receive");
+  EXPECT_TRUE(net.known[29]);
+  EXPECT_FALSE(net.known[31]);
+  EXPECT_FALSE(net.known[58]);
+  EXPECT_TRUE(net.known[61]);
+  EXPECT_NEAR(net.values[61], 1000, 1e-6);
+}
+
+TEST_F(CountersTest, WhoEndedInALostChunkHasEnded) {
+  constexpr auto kProcess = Series::Scope::kProcess;
+  PutProcess(1, 0);
+  PutProcess(2, 0);
+  const uint32_t a = Add(kProcess, 1, "rss_bytes", Series::Kind::kGauge),
+                 b = Add(kProcess, 2, "rss_bytes", Series::Kind::kGauge);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(2, i, [&] {
+      w_->Set(a, 1000);
+      if (i < 45) w_->Set(b, 500);
+      if (i == 45) w_->Gone(b);
+    });
+    if (i % 10 == 9) w_->Seal();
+  }
+  CHECK(w_->Close().ok());
+  // The fifth chunk, ticks 40 to 49, is damaged.
+  {
+    const auto whole = Store::OfBytes(bytes_, "made");
+    CHECK(whole.ok());
+    const FrameRef& chunk = whole.value()->counter_chunks()[4];
+    CHECK(chunk.counters.first_ordinal == 40);
+    bytes_ = std::make_shared<std::string>(*bytes_);
+    (*bytes_)[static_cast<size_t>(chunk.offset) + kFrameHeaderSize] ^= 1;
+  }
+  auto store = Store::OfBytes(bytes_, "made");
+  CHECK(store.ok());
+  const RunSeries series = RunSeriesOf(FactsOf(store.Take()));
+  const RegularSeries memory = *series.Find("tree_memory");
+  EXPECT_NEAR(memory.values[35], 1500, 1e-6);
+  EXPECT_FALSE(memory.known[44]);
+  EXPECT_NEAR(memory.values[60], 1000, 1e-6);
+}
+
+TEST_F(CountersTest, APartDoesNotCountWhatWasBefore) {
+  const uint32_t a =
+      Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(1, i, [&] { w_->Set(a, i * 100); });
+    if (i % 10 == 9) w_->Seal();
+  }
+  const RegularSeries net =
+      *Read({kBegin + 4 * kNsPerSec, kBegin + 6 * kNsPerSec})
+           .Find("net_receive");
+  EXPECT_EQ(net.KnownCount(), net.size());
+  for (const double v : net.values) EXPECT_NEAR(v, 1000, 1e-6);
+}
+
+}  // namespace
+}  // namespace sonde
