@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exec_error.h"
 #include "cli/output_name.h"
+#include "cli/record_options.h"
 #include "cli/summary.h"
 #include "collect/launcher.h"
 #include "collect/session.h"
@@ -23,6 +24,8 @@ constexpr char kHelp[] = R"(usage: sonde run [OPTIONS] [--] COMMAND [ARGS...]
   sonde run -- python train.py            record it, then say what limits it
   sonde run -o train.sonde -- ./train.sh  choose the trace's name
   sonde run --rate 100 -- ./short-job     sample a hundred times a second
+  sonde run --delay 90s --for 10m -- ./train.sh   from 1:30 to 10:00 only
+  sonde run --stop-file stop.flag -- ./server     until `touch stop.flag`
   sonde run --max-size 200M -- ./server   keep the newest 200 MiB of detail
   sonde run --wait-tree -- ./start-all    until the last descendant has ended
 
@@ -31,6 +34,11 @@ output, signals and exit status are as without sonde.
 
   -o, --output FILE  the trace (default: sonde-<command>-<time>.sonde here)
   --force            overwrite the trace if it exists
+  -t, --for TIME     end the recording after TIME (30m, 90s, 2h; a plain number
+                     is minutes); the command goes on, sonde waits for it
+  --delay TIME       sample nothing before TIME (90s) has passed
+  --stop-file FILE   end the recording when FILE appears; one that is left over
+                     is removed at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --wait-tree        end with the last descendant, not with the command
@@ -49,28 +57,26 @@ constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
 struct RunArgs {
-  std::string output, max_size;
-  double rate_hz = 10;
-  bool force = false, quiet = false, wait_tree = false;
-  bool all_args = false, environment = false, no_perf = false;
-  bool help = false;
-  int64_t max_bytes = 0;
+  RecordArgs record;
+  bool wait_tree = false, no_perf = false, help = false;
   std::vector<std::string> command;
+  SessionOptions options;
 };
 
-bool TakesValue(const std::string& option) {
-  return option == "-o" || option == "--output" || option == "--rate" ||
-         option == "--max-size";
+bool TakesValue(const CLI::App& app, const std::string& word) {
+  const CLI::Option* const option = app.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
 }
 
 // Where the command begins: behind "--", or at the first word that is neither
 // an option nor an option's value.
-size_t CommandStart(const Args& args, size_t& options_end) {
+size_t CommandStart(const Args& args, const CLI::App& app,
+                    size_t& options_end) {
   for (size_t i = 0; i < args.size(); ++i) {
     options_end = i;
     if (args[i] == "--") return i + 1;
     if (args[i].size() < 2 || args[i][0] != '-') return i;
-    if (TakesValue(args[i])) ++i;
+    if (TakesValue(app, args[i])) ++i;
   }
   return options_end = args.size();
 }
@@ -83,7 +89,7 @@ Status CheckOptions(const Args& options, const CLI::App& app) {
                                  ? word.substr(0, word.find('='))
                                  : word.substr(0, 2);
     if (app.get_option_no_throw(name) != nullptr) {
-      i += TakesValue(word) ? 1 : 0;
+      i += TakesValue(app, word) ? 1 : 0;
       continue;
     }
     const std::string shown = Printable(name, 60);
@@ -97,20 +103,14 @@ Status CheckOptions(const Args& options, const CLI::App& app) {
 
 Result<RunArgs> Parse(const Args& args) {
   RunArgs run;
-  size_t options_end = 0;
-  const size_t start = CommandStart(args, options_end);
   CLI::App app("", "run");
   app.set_help_flag();
-  app.add_option("-o,--output", run.output);
-  app.add_option("--rate", run.rate_hz);
-  app.add_option("--max-size", run.max_size);
-  app.add_flag("--force", run.force);
-  app.add_flag("--quiet", run.quiet);
+  AddRecordOptions(app, run.record);
   app.add_flag("--wait-tree", run.wait_tree);
-  app.add_flag("--args", run.all_args);
-  app.add_flag("--env", run.environment);
   app.add_flag("--no-perf", run.no_perf);
   app.add_flag("-h,--help", run.help);
+  size_t options_end = 0;
+  const size_t start = CommandStart(args, app, options_end);
   const Args options(args.begin(),
                      args.begin() + static_cast<ptrdiff_t>(options_end));
   TRY_OK(CheckOptions(options, app));
@@ -123,18 +123,10 @@ Result<RunArgs> Parse(const Args& args) {
   if (run.command.empty())
     return Error{Error::Kind::kUsage, "run: there is no command to record",
                  "sonde run -- python train.py"};
-  if (!(run.rate_hz >= 0.1 && run.rate_hz <= 1000))
-    return Error{Error::Kind::kUsage, "run: --rate is from 0.1 to 1000 Hz",
-                 "without it, 10 samples a second are taken"};
-  if (!run.max_size.empty()) {
-    const auto bytes = ParseBytes(run.max_size);
-    if (!bytes || *bytes < TraceWriter::kMinMaxBytes)
-      return Error{Error::Kind::kUsage,
-                   "run: --max-size is a size of at least 256k, not '" +
-                       Printable(run.max_size) + "'",
-                   "sonde run --max-size 500M -- python train.py"};
-    run.max_bytes = *bytes;
-  }
+  TRY(run.options, CheckRecordArgs(run.record, "run"));
+  run.options.recording.command = run.command;
+  run.options.recording.use_perf = !run.no_perf;
+  run.options.wait_tree = run.wait_tree;
   return run;
 }
 
@@ -145,7 +137,7 @@ int TellExecFailure(const std::vector<std::string>& command, int error) {
 
 // Inside another recording: that one sees this command as well.
 int JoinSession(const RunArgs& run, const SessionInfo& outer) {
-  if (!run.quiet)
+  if (!run.record.quiet)
     std::fprintf(stderr,
                  "sonde: already recorded, into %s; no trace of its own\n",
                  Printable(outer.trace).c_str());
@@ -158,34 +150,40 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
     if (const auto outer = FindSession(dir); outer.ok())
       return JoinSession(run, outer.value());
 
-  SessionOptions options;
-  options.recording.command = run.command;
-  options.recording.rate_hz = run.rate_hz;
-  options.recording.use_perf = !run.no_perf;
-  options.recording.all_args = run.all_args;
-  options.recording.environment_values = run.environment;
-  options.replace = run.force;
-  options.max_bytes = run.max_bytes;
-  options.wait_tree = run.wait_tree;
-  options.on_failure = [&run](const Error& error) {
-    if (!run.quiet)
+  SessionOptions options = run.options;
+  const bool quiet = run.record.quiet;
+  const std::string& output = run.record.output;
+  options.on_ended = [&](const std::string& why) {
+    if (!quiet)
+      std::fprintf(stderr,
+                   "sonde: the recording ended: %s. The command goes on. "
+                   "Trace: %s\n",
+                   why.c_str(), Printable(options.trace, 4096).c_str());
+  };
+  options.on_failure = [quiet](const Error& error) {
+    if (!quiet)
       PrintError({error.kind, error.what + ": the recording stops here, the "
                                            "command is not affected"});
   };
-  options.on_started = [&] { inherited.Release(run.quiet); };
-  TRY(options.trace, ChooseOutput(run.output, run.command[0], run.force));
+  options.on_started = [&] { inherited.Release(quiet); };
+  TRY(options.trace, ChooseOutput(output, run.command[0], run.record.force));
   auto session = RunSession(options);
   if (!session.ok()) {
     Error error = session.error();
-    if (error.hint.empty() && run.output.empty())
+    if (error.hint.empty() && output.empty())
       error.hint = "choose where the trace goes with -o FILE";
     return error;
   }
   const SessionResult result = session.Take();
   if (result.exec_error != 0)
     return TellExecFailure(run.command, result.exec_error);
-  if (!run.quiet) {
+  if (!quiet) {
     EndEarlyLike(result.wait_status);
+    if (result.before_delay)
+      std::fprintf(stderr,
+                   "sonde: the recording ended before its --delay %s was over: "
+                   "nothing was sampled\n",
+                   Printable(run.record.delay).c_str());
     const auto summary = Summary(options.trace);
     if (summary.ok())
       std::fputs(summary.value().c_str(), stderr);

@@ -180,6 +180,7 @@ Json RunOf(const Report& report) {
           {"rate_hz", Maybe(MetaNumber(store, "rate_hz"))},
           {"ticks", facts.ticks},
           {"still_running", Maybe(MetaNs(store, "still_running"))},
+          {"ended_by", Text(store.Meta("ended_by"))},
           {"tree_source", Text(store.Meta("tree_source"))},
           {"sonde_version", Text(store.Meta("sonde_version"))}};
 }

@@ -119,6 +119,14 @@ Lines NotJudgedLines(const Report& report) {
   return out;
 }
 
+// What ended a recording before its command, behind "stopped".
+std::string StoppedBy(const std::string& word) {
+  if (word == "time") return " by its time limit";
+  if (word == "stop file") return " by its stop file";
+  if (word == "request") return " by request";
+  return "";
+}
+
 Lines RunLines(const Report& report) {
   const RunFacts& run = report.facts.run;
   const Store& store = *report.facts.store;
@@ -153,7 +161,8 @@ Lines RunLines(const Report& report) {
                        root != store.processes().end() &&
                        root->second.exit == Process::Exit::kRunning;
   if (stopped)
-    text += ", recording stopped while the command went on";
+    text += fmt::format(", recording stopped{} while the command went on",
+                        StoppedBy(store.Meta("ended_by")));
   else if (const MaybeNs alive = MetaNs(store, "still_running");
            alive.value_or(0))
     text += fmt::format(

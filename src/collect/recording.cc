@@ -147,7 +147,7 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
   out_->PutMeta("max_rss_bytes", std::to_string(usage.ru_maxrss * 1024));
 }
 
-Status Recording::End(int64_t now_ns, int64_t ended_ns) {
+Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
   Resume(now_ns);
   tree_->Poll(now_ns);
   if (rings_) {
@@ -170,6 +170,7 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns) {
           {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});
   out_->PutMeta("not_collected", Dump(missing));
   out_->PutMeta("ended_ns", std::to_string(ended_ns));
+  out_->PutMeta("ended_by", ended_by);
   AddClock();
   // Sealing is most of what is left to do, so the cost is taken after it.
   out_->Seal();

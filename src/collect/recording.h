@@ -66,7 +66,8 @@ class Recording {
 
   // The trace is whole on disk after this. Only once; nothing may follow.
   // `ended_ns` is when the run was over, which may be a little before.
-  Status End(int64_t now_ns, int64_t ended_ns);
+  // `ended_by` is the word for what ended it.
+  Status End(int64_t now_ns, int64_t ended_ns, const char* ended_by);
 
   bool paused() const { return paused_since_ns_.has_value(); }
   const std::optional<Error>& failure() const { return out_->failure(); }

@@ -22,6 +22,7 @@
 #include "collect/session_dir.h"
 #include "collect/session_loop.h"
 #include "collect/signals.h"
+#include "collect/stop_file.h"
 
 namespace sonde {
 namespace {
@@ -44,6 +45,17 @@ Result<std::unique_ptr<TraceWriter>> OpenTrace(const SessionOptions& options) {
   TraceWriter::Options trace;
   trace.max_bytes = options.max_bytes;
   return TraceWriter::Create(options.trace, header, trace);
+}
+
+// The stop file, ready to be waited for.
+Result<std::optional<StopFile>> PrepareStopFile(const std::string& path) {
+  std::optional<StopFile> out;
+  if (path.empty()) return out;
+  bool awaited = false;
+  for (const SessionInfo& other : LiveSessions())
+    awaited |= other.stop_file == path;
+  TRY(out, StopFile::Prepare(path, awaited));
+  return out;
 }
 
 // If the command never ran, what was made for it goes away again, and an older
@@ -80,12 +92,14 @@ class Undo {
 
 Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY(const Signals signals, Signals::Block());
+  TRY(auto stop_file, PrepareStopFile(options.life.stop_file));
   Undo undo(options.trace, options.replace);
   TRY(auto trace, OpenTrace(options));
   undo.Made();
   SessionInfo info;
   info.command = CommandText(options.recording.command);
   info.trace = options.trace;
+  info.stop_file = options.life.stop_file;
   TRY(SessionDir dir, SessionDir::Create(info));
   TRY(Launcher launcher, Launcher::Fork(options.recording.command, dir.path(),
                                         signals.original_mask()));
@@ -94,8 +108,8 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   const pid_t root = launcher.pid();
   auto recording = std::make_unique<Recording>(std::move(trace), root, dir.fd(),
                                                options.recording);
-  SessionLoop loop(options, std::move(recording), std::move(dir), signals,
-                   root);
+  SessionLoop loop(options, std::move(recording), std::move(dir), signals, root,
+                   std::move(stop_file));
   TRY_OK(loop.Start());
 
   SessionResult result;
@@ -104,6 +118,7 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   undo.Forget();
   options.on_started();
   result.wait_status = loop.Run();
+  result.before_delay = loop.before_delay();
   return result;
 }
 

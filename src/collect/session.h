@@ -10,9 +10,18 @@
 
 namespace sonde {
 
+// When a recording begins and ends, apart from what it records. Times are
+// counted from the start.
+struct SessionLife {
+  int64_t for_ns = 0;     // ends then; 0: no limit
+  int64_t delay_ns = 0;   // is paused until then; less than for_ns
+  std::string stop_file;  // absolute path: ends when it appears; "": none
+};
+
 // What to record, how, and where to.
 struct SessionOptions {
   Recording::Options recording;
+  SessionLife life;
   std::string trace;  // absolute path
   bool replace = false;
   int64_t max_bytes = 0;   // 0: no limit
@@ -20,6 +29,9 @@ struct SessionOptions {
 
   // The command runs and has its own copies of all descriptors.
   std::function<void()> on_started;
+  // Told at once that the recording has ended as planned while the command goes
+  // on. The trace can be read. `why` ends the sentence "the recording ended".
+  std::function<void(const std::string& why)> on_ended;
   // Told at once, in one line, that the recording has stopped by a failure of
   // ours while the command goes on.
   std::function<void(const Error& error)> on_failure;
@@ -31,6 +43,8 @@ struct SessionResult {
   // trace.
   int exec_error = 0;
   int wait_status = 0;
+  // It was over before the delay was: nothing was sampled.
+  bool before_delay = false;
 };
 
 // Starts the command, records it, and returns when it has ended.

@@ -181,8 +181,10 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
     Fd lock(::openat(dir.get(), kLock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
                      0600));
     ::fchmod(lock.get(), 0600);
-    const nlohmann::json json = {
-        {"pid", ::getpid()}, {"command", info.command}, {"trace", info.trace}};
+    const nlohmann::json json = {{"pid", ::getpid()},
+                                 {"command", info.command},
+                                 {"trace", info.trace},
+                                 {"stop_file", info.stop_file}};
     const std::string text =
         json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     int failure = 0;
@@ -244,6 +246,7 @@ std::optional<SessionInfo> ReadInfo(int dir, const std::string& path) {
     info.pid = at->get<pid_t>();
   info.command = word("command");
   info.trace = word("trace");
+  info.stop_file = word("stop_file");
   return info;
 }
 

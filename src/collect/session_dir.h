@@ -14,9 +14,10 @@ namespace sonde {
 // What a running session says of itself to others.
 struct SessionInfo {
   std::string dir;
-  pid_t pid = 0;        // of the collector
-  std::string command;  // the command's words, for people
-  std::string trace;    // absolute path
+  pid_t pid = 0;          // of the collector
+  std::string command;    // the command's words, for people
+  std::string trace;      // absolute path
+  std::string stop_file;  // absolute path; "" if it waits for none
 };
 
 // The words of a command as one line for people, cut if it is long.

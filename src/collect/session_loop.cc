@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "collect/proc/process_files.h"
 
@@ -46,12 +47,14 @@ Descent DescendsFrom(pid_t pid, pid_t root) {
 
 SessionLoop::SessionLoop(const SessionOptions& options,
                          std::unique_ptr<Recording> recording, SessionDir dir,
-                         const Signals& signals, pid_t root)
+                         const Signals& signals, pid_t root,
+                         std::optional<StopFile> stop_file)
     : options_(options),
       recording_(std::move(recording)),
       dir_(std::move(dir)),
       signals_(signals),
       root_(root),
+      stop_file_(std::move(stop_file)),
       ticks_(NowNs(), static_cast<int64_t>(1e9 / options.recording.rate_hz)),
       // At ten ticks a second and fewer, each tick is flushed.
       flush_every_ns_(options.recording.rate_hz <= 10 ? 0 : kFlushEveryNs) {}
@@ -65,6 +68,8 @@ Status SessionLoop::Start() {
   TRY_OK(Watch(signals_.fd(), EPOLLIN));
   for (int fd : recording_->wake_fds())
     TRY_OK(Watch(fd, EPOLLIN | EPOLLONESHOT));
+  // What the command says of itself first is not to be taken either.
+  if (options_.life.delay_ns > 0) recording_->Pause(NowNs());
   TRY(control_, ControlServer::Listen(dir_->fd(), epoll_.get(),
                                       [this](std::string_view request) {
                                         return Answer(request);
@@ -76,6 +81,9 @@ int SessionLoop::Run() {
   last_tick_ns_ = last_poll_ns_ = last_flush_ns_ = NowNs();
   ticks_ = Ticks(last_tick_ns_,
                  static_cast<int64_t>(1e9 / options_.recording.rate_hz));
+  if (options_.life.delay_ns > 0)
+    resume_ns_ = last_tick_ns_ + options_.life.delay_ns;
+  if (options_.life.for_ns > 0) end_ns_ = last_tick_ns_ + options_.life.for_ns;
   while (!Finished()) {
     Arm(NextDeadline());
     std::array<epoll_event, 64> events;
@@ -90,7 +98,7 @@ int SessionLoop::Run() {
     if (!recording_) CloseSession();
   }
   if (recording_)
-    if (const Status status = EndRecording(); !status.ok())
+    if (const Status status = EndRecording(End::kCommand); !status.ok())
       options_.on_failure(status.error());
   CloseSession();
   return wait_status_;
@@ -114,7 +122,8 @@ Status SessionLoop::Watch(int fd, uint32_t events) {
 int64_t SessionLoop::NextDeadline() const {
   if (!recording_) return kNever;
   int64_t next = std::min({ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs,
-                           recording_->next_drain_ns() + kDrainSlackNs});
+                           recording_->next_drain_ns() + kDrainSlackNs,
+                           resume_ns_, end_ns_});
   if (!woken_.empty()) next = std::min(next, last_poll_ns_ + kPollPauseNs);
   if (!deferred_.empty()) next = std::min(next, deferred_.front().first);
   return next;
@@ -196,6 +205,8 @@ void SessionLoop::Work(int64_t now_ns) {
     PollTree(now_ns);
     PassOnDeferred(now_ns);
   }
+  CheckLife(now_ns);
+  if (!recording_) return;
   const bool tick = ticks_.Due(now_ns);
   // With the tick, if there is one about now: one wake-up serves all.
   if (now_ns >= recording_->next_drain_ns() - (tick ? kDrainSlackNs : 0))
@@ -207,7 +218,7 @@ void SessionLoop::Work(int64_t now_ns) {
   }
   if (!recording_->failure()) return;
   const Error error = *recording_->failure();
-  (void)EndRecording();
+  (void)EndRecording(End::kFailure);
   options_.on_failure(error);
 }
 
@@ -251,13 +262,50 @@ void SessionLoop::CheckRoot() {
   if (recording_) recording_->RootEnded(NowNs(), wait_status_, usage);
 }
 
-Status SessionLoop::EndRecording() {
+void SessionLoop::CheckLife(int64_t now_ns) {
+  if (now_ns >= resume_ns_) {
+    resume_ns_ = kNever;
+    recording_->Resume(now_ns);
+  }
+  const bool time = now_ns >= end_ns_;
+  const bool stop =
+      !time && stop_file_ && ticks_.Due(now_ns) && stop_file_->Appeared();
+  if (!time && !stop) return;
+  // The counters of this moment are the last.
+  recording_->Tick(now_ns);
+  if (const Status status = EndRecording(time ? End::kTime : End::kStopFile);
+      !status.ok())
+    options_.on_failure(status.error());
+  else if (root_running_)
+    options_.on_ended(time ? "after " + FormatDuration(options_.life.for_ns)
+                           : Printable(options_.life.stop_file) + " appeared");
+}
+
+const char* SessionLoop::NameOf(End by) {
+  switch (by) {
+    case End::kCommand:
+      return "command";
+    case End::kTime:
+      return "time";
+    case End::kStopFile:
+      return "stop file";
+    case End::kRequest:
+      return "request";
+    case End::kFailure:
+      return "failure";
+  }
+  return "";
+}
+
+Status SessionLoop::EndRecording(End by) {
   // What we still had to read then is not the command's time.
   const int64_t now_ns = NowNs();
   const bool over = !root_running_ && !options_.wait_tree;
-  const Status status =
-      recording_->End(now_ns, over ? recording_->root_ended_ns() : now_ns);
+  const Status status = recording_->End(
+      now_ns, over ? recording_->root_ended_ns() : now_ns, NameOf(by));
   recording_.reset();
+  before_delay_ = resume_ns_ != kNever;
+  resume_ns_ = end_ns_ = kNever;
   woken_.clear();
   return status;
 }
@@ -277,15 +325,17 @@ std::string SessionLoop::Answer(std::string_view request) {
   if (verb == "status") return "ok " + DescribeStatus();
   if (verb == "pause")
     return recording_->Pause(now_ns) ? "ok" : "error it is paused already";
-  if (verb == "resume")
+  if (verb == "resume") {
+    resume_ns_ = kNever;
     return recording_->Resume(now_ns) ? "ok" : "error it is not paused";
+  }
   if (verb == "mark") {
     recording_->Mark(now_ns, text);
     recording_->Flush(now_ns);
     return "ok";
   }
   if (verb == "stop") {
-    const Status status = EndRecording();
+    const Status status = EndRecording(End::kRequest);
     return status.ok() ? "ok" : "error " + status.error().what;
   }
   return "error no such request";
@@ -293,7 +343,9 @@ std::string SessionLoop::Answer(std::string_view request) {
 
 std::string SessionLoop::DescribeStatus() const {
   const nlohmann::json json = {
-      {"state", recording_->paused() ? "paused" : "recording"},
+      {"state", resume_ns_ != kNever   ? "waiting"
+                : recording_->paused() ? "paused"
+                                       : "recording"},
       {"pid", ::getpid()},
       {"command", CommandText(options_.recording.command)},
       {"trace", options_.trace},

@@ -17,6 +17,7 @@
 #include "collect/session.h"
 #include "collect/session_dir.h"
 #include "collect/signals.h"
+#include "collect/stop_file.h"
 #include "collect/ticks.h"
 
 namespace sonde {
@@ -34,7 +35,8 @@ class SessionLoop {
  public:
   SessionLoop(const SessionOptions& options,
               std::unique_ptr<Recording> recording, SessionDir dir,
-              const Signals& signals, pid_t root);
+              const Signals& signals, pid_t root,
+              std::optional<StopFile> stop_file);
 
   // Everything that can fail, before the command starts.
   Status Start();
@@ -42,7 +44,12 @@ class SessionLoop {
   // Returns the wait status.
   int Run();
 
+  // The recording ended before the delay was over.
+  bool before_delay() const { return before_delay_; }
+
  private:
+  // What ends a recording.
+  enum class End { kCommand, kTime, kStopFile, kRequest, kFailure };
   Status Watch(int fd, uint32_t events);
   void Arm(int64_t deadline_ns);
   int64_t NextDeadline() const;
@@ -55,7 +62,10 @@ class SessionLoop {
   void TakeTick(int64_t now_ns);
   void CheckRoot();
   bool Finished() const;
-  Status EndRecording();
+  // The moments of its life that have come: the end of the delay, the end.
+  void CheckLife(int64_t now_ns);
+  Status EndRecording(End by);
+  static const char* NameOf(End by);
   // Nobody can speak to a session that records nothing any more.
   void CloseSession();
   std::string Answer(std::string_view request);
@@ -66,11 +76,15 @@ class SessionLoop {
   std::optional<SessionDir> dir_;
   const Signals& signals_;
   const pid_t root_;
+  const std::optional<StopFile> stop_file_;
 
   Fd epoll_, timer_;
   std::optional<ControlServer> control_;
   Ticks ticks_;
   const int64_t flush_every_ns_;
+  int64_t resume_ns_ = INT64_MAX;  // the delay is over
+  int64_t end_ns_ = INT64_MAX;     // the time is over
+  bool before_delay_ = false;
   int64_t armed_ns_ = 0;
   int64_t last_tick_ns_ = 0;
   int64_t last_poll_ns_ = 0;

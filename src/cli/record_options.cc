@@ -1,0 +1,97 @@
+#include "cli/record_options.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "base/text.h"
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kNsPerMinute = 60 * kNsPerSec;
+
+Error Wrong(const std::string& verb, const std::string& what,
+            std::string hint) {
+  return {Error::Kind::kUsage, verb + ": " + what, std::move(hint)};
+}
+
+Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
+  SessionLife life;
+  if (!args.time.empty()) {
+    const auto ns = ParseDuration(args.time, kNsPerMinute);
+    if (!ns || *ns <= 0)
+      return Wrong(
+          verb,
+          "--for is a time of more than 0, not '" + Printable(args.time) + "'",
+          "--for 30m, --for 90s or --for 2h; a plain number is "
+          "minutes");
+    life.for_ns = *ns;
+  }
+  if (!args.delay.empty()) {
+    // Without a unit some would mean seconds and others minutes.
+    const auto ns = ParseDuration(args.delay, 0);
+    if (!ns || *ns <= 0)
+      return Wrong(verb,
+                   "--delay is a time with its unit, not '" +
+                       Printable(args.delay) + "'",
+                   "--delay 90s or --delay 2m");
+    life.delay_ns = *ns;
+  }
+  if (life.for_ns > 0 && life.delay_ns >= life.for_ns)
+    return Wrong(verb,
+                 "--delay " + Printable(args.delay) + " is not shorter than " +
+                     "--for " + Printable(args.time) +
+                     ": nothing would be recorded",
+                 "--for counts from the start, with the delay in it");
+  if (!args.stop_file.empty()) {
+    std::error_code failure;
+    const auto path = std::filesystem::absolute(args.stop_file, failure);
+    if (failure)
+      return Error{Error::Kind::kIo, verb + ": --stop-file " +
+                                         Printable(args.stop_file) + ": " +
+                                         failure.message()};
+    life.stop_file = path.lexically_normal().string();
+  }
+  return life;
+}
+
+}  // namespace
+
+void AddRecordOptions(CLI::App& app, RecordArgs& args) {
+  app.add_option("-o,--output", args.output);
+  app.add_option("--rate", args.rate_hz);
+  app.add_option("--max-size", args.max_size);
+  app.add_option("-t,--for", args.time);
+  app.add_option("--delay", args.delay);
+  app.add_option("--stop-file", args.stop_file);
+  app.add_flag("--force", args.force);
+  app.add_flag("--quiet", args.quiet);
+  app.add_flag("--args", args.all_args);
+  app.add_flag("--env", args.environment);
+}
+
+Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
+                                       const std::string& verb) {
+  SessionOptions options;
+  if (!(args.rate_hz >= 0.1 && args.rate_hz <= 1000))
+    return Wrong(verb, "--rate is from 0.1 to 1000 Hz",
+                 "without it, 10 samples a second are taken");
+  if (!args.max_size.empty()) {
+    const auto bytes = ParseBytes(args.max_size);
+    if (!bytes || *bytes < TraceWriter::kMinMaxBytes)
+      return Wrong(verb,
+                   "--max-size is a size of at least 256k, not '" +
+                       Printable(args.max_size) + "'",
+                   "--max-size 500M");
+    options.max_bytes = *bytes;
+  }
+  TRY(options.life, LifeOf(args, verb));
+  options.recording.rate_hz = args.rate_hz;
+  options.recording.all_args = args.all_args;
+  options.recording.environment_values = args.environment;
+  options.replace = args.force;
+  return options;
+}
+
+}  // namespace sonde

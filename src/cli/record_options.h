@@ -1,0 +1,36 @@
+// The options that `sonde run` and `sonde watch` share: where the trace goes,
+// what is in it, when the recording begins and ends.
+
+#ifndef SONDE_CLI_RECORD_OPTIONS_H_
+#define SONDE_CLI_RECORD_OPTIONS_H_
+
+#include <string>
+
+#include "base/result.h"
+#include "collect/session.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sonde {
+
+// As written on the command line.
+struct RecordArgs {
+  std::string output, max_size, time, delay, stop_file;
+  double rate_hz = 10;
+  bool force = false, quiet = false;
+  bool all_args = false, environment = false;
+};
+
+// Binds them to `args`, which must live as long as `app`.
+void AddRecordOptions(CLI::App& app, RecordArgs& args);
+
+// All of SessionOptions that they say. An Error of kind kUsage, beginning with
+// `verb`, if one makes no sense.
+Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
+                                       const std::string& verb);
+
+}  // namespace sonde
+
+#endif  // SONDE_CLI_RECORD_OPTIONS_H_

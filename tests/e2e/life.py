@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+"""When a recording begins and ends: --for, --delay, --stop-file."""
+
+import json
+import os
+import subprocess
+import time
+
+from common import Runner, children_of, equal, reap, true, wait_for
+
+run = Runner()
+
+SPIN = ("/usr/bin/python3", "-c", "while True: pass")
+
+
+def start(*options, command=("sleep", "30"), cwd=None):
+    """A recording in the background, once its command runs."""
+    process = subprocess.Popen([run.sonde, "run", *options, "--", *command],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, cwd=cwd)
+    wait_for("the command", lambda: children_of(process.pid) and run.ctl(
+        "status", "--session", str(process.pid)).returncode == 0)
+    return process
+
+
+def end(process):
+    """Ends the command; what sonde said."""
+    for pid in children_of(process.pid):
+        os.kill(pid, 15)
+    reap(process)
+    return process.stderr.read()
+
+
+def refused(words, *options, code=125):
+    done = subprocess.run([run.sonde, "run", *options, "--", "touch", run.path("ran")],
+                          capture_output=True, text=True, timeout=20, cwd=run.dir)
+    equal(f"status of {options}", done.returncode, code)
+    true(f"{options}: {done.stderr}", words in done.stderr)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("  hint")]
+    equal("lines", len(lines), 1)
+    equal("traces", [n for n in os.listdir(run.dir) if n.endswith(".sonde")], [])
+
+
+def for_ends_the_recording_and_not_the_command():
+    trace = run.path("t.sonde")
+    process = start("-o", trace, "--for", "1s", command=("sh", "-c", "sleep 2.5; exit 7"))
+    began = time.monotonic()
+    line = process.stderr.readline()
+    took = time.monotonic() - began
+    true(f"in time: {took}", took < 2)
+    true(line, "ended: after 1.00 s. The command goes on" in line and trace in line)
+    found = run.check(trace)  # at once
+    true("finished", found["finished"])
+    equal("by", found["meta"]["ended_by"], "time")
+    lasted = int(found["meta"]["ended_ns"]) - int(found["meta"]["started_ns"])
+    true(f"length {lasted}", 1e9 <= lasted < 1.9e9)
+    true("the command lives", process.poll() is None)
+    equal("status", reap(process), 7)
+    said = process.stderr.read()
+    true(said, "by its time limit while the command went on" in " ".join(said.split()))
+
+
+def a_plain_number_is_minutes():
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "-o", trace, "-t", "0.005", "--", "sleep", "1"],
+                          capture_output=True, text=True, timeout=20)
+    true(done.stderr, "after 300 ms" in done.stderr)
+
+
+def a_command_that_ends_first_ends_it():
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "-o", trace, "--for", "1h", "--stop-file",
+                           run.path("f"), "--", "sleep", "0.3"],
+                          capture_output=True, text=True, timeout=20)
+    equal("status", done.returncode, 0)
+    equal("by", run.check(trace)["meta"]["ended_by"], "command")
+
+
+def delay_samples_nothing_before():
+    trace = run.path("t.sonde")
+    process = start("-o", trace, "--delay", "1s", "--for", "2s", command=SPIN)
+    state = json.loads(run.ctl("status", "--json", "--session", str(process.pid)).stdout)
+    equal("state", state["state"], "waiting")
+    process.stderr.readline()
+    end(process)
+    found = run.check(trace)
+    paused = [e for e in found["session"] if e["name"] == "paused"]
+    equal("slices", len(paused), 1)
+    true(f"length {paused[0]['dur_ns']}", 1e9 <= paused[0]["dur_ns"] < 1.9e9)
+    report = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
+                                       capture_output=True, timeout=60).stdout)
+    true(f"ticks {report['run']['ticks']}", 3 <= report["run"]["ticks"] <= 12)
+
+
+def a_command_that_ends_in_the_delay_is_told():
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "-o", trace, "--delay", "90s", "--",
+                           "sh", "-c", "exit 3"], capture_output=True, text=True, timeout=20)
+    equal("status", done.returncode, 3)
+    true(done.stderr, "before its --delay 90s was over" in done.stderr)
+    true("trace", run.check(trace)["finished"])
+
+
+def resume_ends_the_delay():
+    trace = run.path("t.sonde")
+    process = start("-o", trace, "--delay", "1h")
+    name = str(process.pid)
+    equal("resume", run.ctl("resume", "--session", name).returncode, 0)
+    state = json.loads(run.ctl("status", "--json", "--session", name).stdout)["state"]
+    equal("state", state, "recording")
+    said = end(process)
+    true(said, "--delay" not in said)
+
+
+def stop_file_ends_the_recording_and_not_the_command():
+    trace = run.path("t.sonde")
+    where = os.path.dirname(trace)
+    flag = os.path.join(where, "stop.flag")
+    open(flag, "w").close()  # left over
+    process = start("-o", trace, "--stop-file", "./stop.flag", cwd=where)
+    wait_for("its removal", lambda: not os.path.exists(flag))
+    time.sleep(0.5)
+    equal("recorded", run.ctl("status", "--session", str(process.pid)).returncode, 0)
+    open(flag, "w").close()
+    line = process.stderr.readline()
+    true(line, "stop.flag appeared. The command goes on" in line)
+    equal("by", run.check(trace)["meta"]["ended_by"], "stop file")
+    true("the flag stays", os.path.exists(flag))
+    true("the command lives", process.poll() is None)
+    end(process)
+
+
+def two_recorders_of_one_flag_do_not_collide():
+    where = os.path.dirname(run.path("x"))
+    flag = os.path.join(where, "stop.flag")
+    options = ("--stop-file", "stop.flag", "--rate", "0.5")
+    first = start(*options, cwd=where)
+    time.sleep(0.3)
+    # It has not seen this one yet when the second starts.
+    open(flag, "w").close()
+    second = start(*options, cwd=where)
+    true("not taken away", os.path.exists(flag))
+    true("the first ends", "appeared" in first.stderr.readline())
+    equal("the second goes on",
+          run.ctl("status", "--session", str(second.pid)).returncode, 0)
+    os.remove(flag)
+    open(flag, "w").close()
+    true("the second ends", "appeared" in second.stderr.readline())
+    end(first), end(second)
+    traces = [n for n in os.listdir(where) if n.endswith(".sonde")]
+    equal("traces", len(traces), 2)
+    for name in traces:
+        true(name, run.check(os.path.join(where, name))["finished"])
+
+
+def senseless_lives_are_refused():
+    refused("--for is a time of more than 0, not '0'", "--for", "0")
+    refused("--for is a time of more than 0, not '-5m'", "--for=-5m")
+    refused("--for is a time of more than 0, not 'soon'", "-t", "soon")
+    refused("--delay is a time with its unit, not '90'", "--delay", "90")
+    refused("--delay 2m is not shorter than --for 90s", "--delay", "2m", "--for", "90s")
+    refused("--delay 60s is not shorter than --for 1", "--delay", "60s", "--for", "1")
+    refused(": is a directory", "--stop-file", ".")
+    refused("there is no directory for it", "--stop-file", "no/where")
+
+
+for test in (for_ends_the_recording_and_not_the_command, a_plain_number_is_minutes,
+             a_command_that_ends_first_ends_it, delay_samples_nothing_before,
+             a_command_that_ends_in_the_delay_is_told, resume_ends_the_delay,
+             stop_file_ends_the_recording_and_not_the_command,
+             two_recorders_of_one_flag_do_not_collide, senseless_lives_are_refused):
+    run.case(test.__name__, test)
+run.done()
