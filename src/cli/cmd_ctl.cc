@@ -27,7 +27,7 @@ constexpr char kHelp[] =
   sonde ctl stop                end the recording; the command goes on
 
   --session DIR|PID  which recording, if there are several: its directory, or
-                     the process id of its `sonde run`
+                     the process id of its `sonde run` or `sonde watch`
   --json             the answer as JSON
   -h, --help         this text
 

@@ -10,6 +10,7 @@ namespace sonde {
 Result<int> RunReport(const Args& args);
 Result<int> RunRun(const Args& args);
 Result<int> RunRecover(const Args& args);
+Result<int> RunWatch(const Args& args);
 Result<int> RunCtl(const Args& args);
 Result<int> RunExport(const Args& args);
 Result<int> RunQuery(const Args& args);

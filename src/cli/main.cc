@@ -16,6 +16,7 @@ namespace sonde {
 std::span<const Command> Commands() {
   static constexpr Command kCommands[] = {
       {"run", "record a command and say what limits it", &RunRun},
+      {"watch", "record what runs already", &RunWatch},
       {"report", "say what limited a program, and why", &RunReport},
       {"query", "ask a trace in SQL", &RunQuery},
       {"export", "write a trace for other tools", &RunExport},

@@ -161,6 +161,7 @@ Json RunOf(const Report& report) {
   const Store& store = *facts.store;
   const RunFacts& run = facts.run;
   return {{"command", report.command},
+          {"watched", Text(store.Meta("watched"))},
           {"exit", ExitOf(store.Meta("exit"))},
           {"wall_ns", run.wall_ns},
           {"paused_ns", run.paused_ns},

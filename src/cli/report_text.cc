@@ -137,6 +137,8 @@ Lines RunLines(const Report& report) {
   }
   Lines out;
   if (!command.empty()) out.push_back(Cut("Command  " + command, kColumns));
+  const std::string watched = Printable(store.Meta("watched"));
+  if (!watched.empty()) out.push_back(Cut("Watched  " + watched, kColumns));
   std::string text = FormatDuration(run.wall_ns) + " wall";
   if (run.cpu_ns) {
     text += fmt::format(", {} CPU", FormatDuration(*run.cpu_ns));
@@ -157,7 +159,7 @@ Lines RunLines(const Report& report) {
     text += ", " + Printable(exit, 20);
   // The command itself, or what it left behind.
   const auto root = store.processes().find(1);
-  const bool stopped = store.reader().finished() &&
+  const bool stopped = watched.empty() && store.reader().finished() &&
                        root != store.processes().end() &&
                        root->second.exit == Process::Exit::kRunning;
   if (stopped)
@@ -167,7 +169,9 @@ Lines RunLines(const Report& report) {
            alive.value_or(0))
     text += fmt::format(
         ", {} still running",
-        Plural(static_cast<uint64_t>(*alive), "descendant", "descendants"));
+        watched.empty()
+            ? Plural(static_cast<uint64_t>(*alive), "descendant", "descendants")
+            : Plural(static_cast<uint64_t>(*alive), "process", "processes"));
   if (const std::string host = store.Meta("host"); !host.empty())
     text += ", on " + Printable(host, 30);
   Append(out, Wrap("Run      ", text));

@@ -86,7 +86,10 @@ void PutEnvironment(TraceWriter& out, bool values) {
 
 }  // namespace
 
-void WriteIdentity(TraceWriter& out, bool environment_values) {
+std::string OwnCgroup() { return ReadText("/proc/self/cgroup").value_or(""); }
+
+void WriteIdentity(TraceWriter& out, const std::string& cgroup,
+                   bool environment_values) {
   out.PutMeta("sonde_version", kSondeVersion);
   utsname names = {};
   if (::uname(&names) == 0) {
@@ -102,9 +105,8 @@ void WriteIdentity(TraceWriter& out, bool environment_values) {
     out.PutMeta("allowed_cores", std::to_string(allowed));
   const MemInfo memory = ParseMemInfo(ReadText("/proc/meminfo").value_or(""));
   if (memory.total) out.PutMeta("memory_bytes", std::to_string(*memory.total));
-  const CgroupLimits limits =
-      FindCgroupLimits(ReadText("/proc/self/cgroup").value_or(""),
-                       ReadText("/proc/self/mountinfo").value_or(""), ReadText);
+  const CgroupLimits limits = FindCgroupLimits(
+      cgroup, ReadText("/proc/self/mountinfo").value_or(""), ReadText);
   if (!limits.path.empty()) out.PutMeta("cgroup", limits.path);
   if (limits.memory_bytes)
     out.PutMeta("memory_limit_bytes", std::to_string(*limits.memory_bytes));

@@ -1,14 +1,20 @@
 #ifndef SONDE_COLLECT_IDENTITY_H_
 #define SONDE_COLLECT_IDENTITY_H_
 
+#include <string>
+
 #include "trace/writer.h"
 
 namespace sonde {
 
 // Writes what machine, limits and versions a recording was made with, as meta
-// rows. Names of environment variables are recorded, their values only if
-// `environment_values`.
-void WriteIdentity(TraceWriter& out, bool environment_values);
+// rows. `cgroup` is /proc/PID/cgroup of what is recorded. Names of environment
+// variables are recorded, their values only if `environment_values`.
+void WriteIdentity(TraceWriter& out, const std::string& cgroup,
+                   bool environment_values);
+
+// /proc/self/cgroup.
+std::string OwnCgroup();
 
 }  // namespace sonde
 

@@ -1,35 +1,18 @@
 #include "collect/proc_scan.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 
+#include "collect/proc/pids.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
-#include "collect/proc/text_scanner.h"
 #include "collect/proc_world.h"
 
 namespace sonde {
 namespace {
-
-// Names of a folder of /proc that are numbers.
-std::vector<pid_t> NumbersIn(const std::string& path) {
-  std::vector<pid_t> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()),
-                                                &::closedir);
-  if (!dir) return out;
-  while (const dirent* const entry = ::readdir(dir.get())) {
-    uint64_t number = 0;
-    TextScanner in(entry->d_name);
-    if (in.Number(&number) && in.done() && number > 0 && number <= INT32_MAX)
-      out.push_back(static_cast<pid_t>(number));
-  }
-  return out;
-}
 
 TaskRecord Record(TaskRecord::Kind kind, int64_t time_ns, pid_t pid, pid_t tid,
                   std::string_view comm = {}) {
@@ -50,8 +33,10 @@ bool HasChildrenFile() {
 
 }  // namespace
 
-ProcScan::ProcScan(TreeModel& model)
-    : model_(model), has_children_file_(HasChildrenFile()) {}
+ProcScan::ProcScan(TreeModel& model, bool follow_children)
+    : model_(model),
+      follow_children_(follow_children),
+      has_children_file_(HasChildrenFile()) {}
 
 void ProcScan::Scan(int64_t now_ns) {
   std::vector<uint32_t> numbers;
@@ -64,6 +49,7 @@ void ProcScan::Scan(int64_t now_ns) {
   // Ends first: a child may have the pid of one that is gone.
   std::erase_if(numbers,
                 [&](uint32_t number) { return !Look(number, now_ns); });
+  if (!follow_children_) return;
   if (!has_children_file_) ReadParents();
   for (const uint32_t number : numbers)
     if (model_.live().contains(number))
@@ -100,7 +86,7 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
     seen.start_ticks = stat->start_ticks;
     seen.comm = task.image;
     // An exec before the first look is only told by the name.
-    if (task.row.parent == 0 || !seen_.contains(task.row.parent))
+    if (task.found || task.row.parent == 0 || !seen_.contains(task.row.parent))
       seen.start_stack = stat->start_stack;
     else
       seen.start_stack = seen_.at(task.row.parent).start_stack;
@@ -142,6 +128,10 @@ void ProcScan::AddThreads(const ProcessTree::Live& live, int64_t now_ns,
     if (std::binary_search(known.begin(), known.end(), tid)) continue;
     TaskRecord record = Record(TaskRecord::Kind::kFork, now_ns, pid, tid);
     record.ppid = record.ptid = pid;
+    // It may be much older than our first look at it.
+    if (const auto stat = ParseProcessStat(ReadOnce(
+            fmt::format("/proc/{}/task/{}/stat", pid, tid).c_str(), buffer_)))
+      record.time_ns = std::min(now_ns, StartNs(stat->start_ticks));
     model_.Apply(record);
   }
   if (!end_missing) return;

@@ -13,9 +13,10 @@ namespace sonde {
 // What lives and ends between two looks is not seen.
 class ProcScan {
  public:
-  explicit ProcScan(TreeModel& model);
+  // Without `follow_children`, somebody else finds new processes.
+  explicit ProcScan(TreeModel& model, bool follow_children = true);
 
-  // Looks at every process that is detached, and at its children.
+  // Looks at every process that is detached, and for its children.
   void Scan(int64_t now_ns);
   // Adds children and threads of any process that the model does not know.
   // Takes nothing away.
@@ -37,6 +38,7 @@ class ProcScan {
   void ReadParents();
 
   TreeModel& model_;
+  const bool follow_children_;
   const bool has_children_file_;
   std::map<uint32_t, Seen> seen_;
   std::map<pid_t, std::vector<pid_t>> children_;  // where the file is missing

@@ -1,8 +1,12 @@
 #include "collect/proc_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/time.h"
+#include "collect/proc/proc_file.h"
+#include "collect/proc/process_files.h"
 
 namespace sonde {
 namespace {
@@ -26,9 +30,58 @@ ProcTree::ProcTree(pid_t root, TraceWriter& out, const Options& options,
   scan_.Scan(NowNs());
 }
 
+ProcTree::ProcTree(const WatchTarget& target, TraceWriter& out,
+                   const Options& options)
+    : target_(&target),
+      since_ns_(NowNs()),
+      model_(out, world_,
+             {.all_args = options.all_args,
+              .cpu_parts = 0,
+              .cores = 1,
+              .detached = true,
+              .launched = false}),
+      scan_(model_, target.follows_children()),
+      why_{
+          "every process",
+          "those that run already are followed by looking at /proc; what lived "
+          "only a moment is missing",
+          "sonde run -- COMMAND"} {
+  AddFound(since_ns_);
+  scan_.Scan(NowNs());
+}
+
+// Takes in the processes of the target that are not known yet, parents before
+// their children.
+void ProcTree::AddFound(int64_t now_ns) {
+  struct Found {
+    uint64_t start_ticks;
+    pid_t pid, ppid;
+    std::string comm;
+  };
+  std::vector<Found> fresh;
+  for (const pid_t pid : target_->Processes()) {
+    if (model_.FindPid(pid) != nullptr) continue;
+    const auto stat = ParseProcessStat(
+        ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
+    if (!stat || stat->kernel || stat->state == 'Z' || stat->state == 'X')
+      continue;
+    fresh.push_back(
+        {stat->start_ticks, pid, stat->ppid, std::string(stat->comm)});
+  }
+  std::stable_sort(fresh.begin(), fresh.end(),
+                   [](const Found& a, const Found& b) {
+                     return std::pair(a.start_ticks, a.pid) <
+                            std::pair(b.start_ticks, b.pid);
+                   });
+  for (const Found& one : fresh)
+    model_.AddFound(std::min(now_ns, StartNs(one.start_ticks)), since_ns_,
+                    one.pid, one.ppid, one.comm);
+}
+
 void ProcTree::Poll(int64_t now_ns) {
   if (now_ns < next_scan_ns_) return;
   const int64_t before_ns = NowNs();
+  if (target_ != nullptr && !target_->follows_children()) AddFound(now_ns);
   scan_.Scan(now_ns);
   model_.Settle(now_ns);
   const int64_t took_ns = NowNs() - before_ns;
@@ -44,6 +97,12 @@ void ProcTree::RootEnded(int64_t now_ns, int wait_status, const rusage&) {
 void ProcTree::Finish(int64_t now_ns) {
   scan_.Scan(now_ns);
   model_.Finish(now_ns);
+}
+
+std::unique_ptr<ProcessTree> ProcessTree::Watch(const WatchTarget& target,
+                                                TraceWriter& out,
+                                                const Options& options) {
+  return std::make_unique<ProcTree>(target, out, options);
 }
 
 }  // namespace sonde

@@ -9,16 +9,20 @@
 #include "collect/proc_world.h"
 #include "collect/process_tree.h"
 #include "collect/tree_model.h"
+#include "collect/watch_target.h"
 
 namespace sonde {
 
-// The process tree by looking at /proc, for where perf is not permitted. Looks
-// as often as it is polled, but never takes more than about 2 % of a core.
+// The process tree by looking at /proc, for where perf is not permitted, and
+// for processes that run already. Looks as often as it is polled, but never
+// takes more than about 2 % of a core.
 class ProcTree : public ProcessTree {
  public:
   // `why` says what stands in the way of perf.
   ProcTree(pid_t root, TraceWriter& out, const Options& options,
            NotCollected why);
+  // `target` must live as long.
+  ProcTree(const WatchTarget& target, TraceWriter& out, const Options& options);
 
   std::vector<int> wake_fds() const override { return {}; }
   void Poll(int64_t now_ns) override;
@@ -49,10 +53,15 @@ class ProcTree : public ProcessTree {
   std::vector<NotCollected> not_collected() const override { return {why_}; }
 
  private:
+  void AddFound(int64_t now_ns);
+
+  const WatchTarget* const target_ = nullptr;  // null: a command of our own
+  int64_t since_ns_ = 0;
   ProcWorld world_;
   TreeModel model_;
   ProcScan scan_;
   NotCollected why_;
+  std::vector<char> buffer_;
   int64_t next_scan_ns_ = 0;
 };
 

@@ -16,6 +16,8 @@
 
 namespace sonde {
 
+class WatchTarget;
+
 // A source that could not be used: which, why, and the one command or setting
 // that enables it.
 struct NotCollected {
@@ -72,6 +74,10 @@ class ProcessTree {
   // `root` has been forked and waits before its exec.
   static std::unique_ptr<ProcessTree> Follow(pid_t root, TraceWriter& out,
                                              const Options& options);
+  // Processes that run already. `target` must live as long.
+  static std::unique_ptr<ProcessTree> Watch(const WatchTarget& target,
+                                            TraceWriter& out,
+                                            const Options& options);
   virtual ~ProcessTree() = default;
 
   // Become readable when there is something to Poll(). May be empty. They slow

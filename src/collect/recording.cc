@@ -27,10 +27,18 @@ int64_t MicrosToNs(const timeval& t) {
 
 Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
                      const Options& options)
-    : out_(std::move(out)), root_(root), started_ns_(NowNs()) {
+    : target_(options.target),
+      out_(std::move(out)),
+      root_(root),
+      started_ns_(NowNs()) {
   sealed_ns_ = started_ns_;
-  WriteIdentity(*out_, options.environment_values);
-  out_->PutMeta("command", Dump(options.command));
+  const std::string cgroup =
+      target_ != nullptr ? target_->cgroup() : OwnCgroup();
+  WriteIdentity(*out_, cgroup, options.environment_values);
+  if (target_ != nullptr)
+    out_->PutMeta("watched", target_->text());
+  else
+    out_->PutMeta("command", Dump(options.command));
   out_->PutMeta("rate_hz", fmt::format("{:g}", options.rate_hz));
   out_->PutMeta("started_ns", std::to_string(started_ns_));
   out_->PutMeta("started_realtime_ns", std::to_string(ClockNs(CLOCK_REALTIME)));
@@ -42,7 +50,8 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   ProcessTree::Options tree;
   tree.use_perf = options.use_perf;
   tree.all_args = options.all_args;
-  tree_ = ProcessTree::Follow(root, *out_, tree);
+  tree_ = target_ != nullptr ? ProcessTree::Watch(*target_, *out_, tree)
+                             : ProcessTree::Follow(root, *out_, tree);
   out_->PutMeta("tree_source", tree_->source());
   Sampler::Options sampler;
   sampler.rate_hz = options.rate_hz;
@@ -154,8 +163,10 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
     rings_->Finish(now_ns);
     out_->PutMeta("guest_records", std::to_string(rings_->records()));
   }
-  out_->PutMeta("still_running",
-                std::to_string(Descendants() + (root_ended_ ? 0 : 1)));
+  out_->PutMeta(
+      "still_running",
+      std::to_string(target_ != nullptr || root_ended_ ? Descendants()
+                                                       : Descendants() + 1));
   tree_->Finish(now_ns);
   nlohmann::json missing = nlohmann::json::array();
   if (!rings_)
@@ -192,7 +203,7 @@ bool Recording::Contains(pid_t pid) const {
 size_t Recording::Descendants() const {
   size_t count = 0;
   for (const auto& [number, process] : tree_->live())
-    if (number != 1) ++count;
+    if (number != 1 || target_ != nullptr) ++count;
   return count;
 }
 

@@ -15,12 +15,13 @@
 #include "collect/process_tree.h"
 #include "collect/ring/target_rings.h"
 #include "collect/sampler.h"
+#include "collect/watch_target.h"
 #include "trace/writer.h"
 
 namespace sonde {
 
 // What is written of one command and its descendants, from before its exec to
-// the end of the trace.
+// the end of the trace; or of processes that run already.
 //
 //  - Nothing here waits or prints; the session's loop says when.
 //  - A trace that can no longer be written shows in failure() and takes in
@@ -31,14 +32,16 @@ class Recording {
  public:
   struct Options {
     std::vector<std::string> command;
+    // Instead of a command. Must live as long as the recording.
+    const WatchTarget* target = nullptr;
     double rate_hz = 10;
     bool use_perf = true;
     bool all_args = false;
     bool environment_values = false;
   };
 
-  // `root` waits before its exec. `session` is the session's directory, where
-  // programs leave their records.
+  // `root` waits before its exec; 0 if a target is watched. `session` is the
+  // session's directory, where programs leave their records.
   Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
             const Options& options);
 
@@ -69,6 +72,9 @@ class Recording {
   // `ended_by` is the word for what ended it.
   Status End(int64_t now_ns, int64_t ended_ns, const char* ended_by);
 
+  // What is watched is not there any more.
+  bool TargetGone() const { return target_ != nullptr && target_->Gone(); }
+
   bool paused() const { return paused_since_ns_.has_value(); }
   const std::optional<Error>& failure() const { return out_->failure(); }
   // True if a process of the tree other than the command itself is alive.
@@ -88,6 +94,7 @@ class Recording {
   size_t Descendants() const;
   void AddClock();
 
+  const WatchTarget* const target_;
   std::unique_ptr<TraceWriter> out_;
   std::unique_ptr<ProcessTree> tree_;
   std::unique_ptr<Sampler> sampler_;

@@ -88,7 +88,20 @@ class Undo {
   bool saved_ = false, made_ = false, armed_ = true;
 };
 
+SessionInfo InfoOf(const SessionOptions& options) {
+  SessionInfo info;
+  info.command = NameOf(options.recording);
+  info.trace = options.trace;
+  info.stop_file = options.life.stop_file;
+  return info;
+}
+
 }  // namespace
+
+std::string NameOf(const Recording::Options& recording) {
+  return recording.target != nullptr ? recording.target->text()
+                                     : CommandText(recording.command);
+}
 
 Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY(const Signals signals, Signals::Block());
@@ -96,11 +109,7 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   Undo undo(options.trace, options.replace);
   TRY(auto trace, OpenTrace(options));
   undo.Made();
-  SessionInfo info;
-  info.command = CommandText(options.recording.command);
-  info.trace = options.trace;
-  info.stop_file = options.life.stop_file;
-  TRY(SessionDir dir, SessionDir::Create(info));
+  TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
   TRY(Launcher launcher, Launcher::Fork(options.recording.command, dir.path(),
                                         signals.original_mask()));
   KeepZombies();
@@ -118,6 +127,27 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   undo.Forget();
   options.on_started();
   result.wait_status = loop.Run();
+  result.before_delay = loop.before_delay();
+  return result;
+}
+
+Result<SessionResult> WatchSession(const SessionOptions& options) {
+  TRY(const Signals signals, Signals::Block());
+  TRY(auto stop_file, PrepareStopFile(options.life.stop_file));
+  Undo undo(options.trace, options.replace);
+  TRY(auto trace, OpenTrace(options));
+  undo.Made();
+  TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
+  RaiseFileLimit();
+  auto recording = std::make_unique<Recording>(std::move(trace), 0, dir.fd(),
+                                               options.recording);
+  SessionLoop loop(options, std::move(recording), std::move(dir), signals, 0,
+                   std::move(stop_file));
+  TRY_OK(loop.Start());
+  undo.Forget();
+  options.on_started();
+  loop.Run();
+  SessionResult result;
   result.before_delay = loop.before_delay();
   return result;
 }

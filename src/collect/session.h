@@ -37,7 +37,10 @@ struct SessionOptions {
   std::function<void(const Error& error)> on_failure;
 };
 
-// How the command ended, as wait() tells it.
+// What is recorded, in one line for people.
+std::string NameOf(const Recording::Options& recording);
+
+// How the recorded command ended, as wait() tells it.
 struct SessionResult {
   // The errno of an exec that failed; then there was no command and there is no
   // trace.
@@ -57,6 +60,13 @@ struct SessionResult {
 // One thread, one loop; blocks signals for good, raises this process's limit on
 // open files. Call HoldStandardFds() first.
 Result<SessionResult> RunSession(const SessionOptions& options);
+
+// Records options.recording.target until it is gone, the time is over, the stop
+// file appears, somebody asks for the end or sends SIGINT, SIGTERM, SIGHUP or
+// SIGQUIT. An Error means that there is no recording.
+//
+// Otherwise as RunSession().
+Result<SessionResult> WatchSession(const SessionOptions& options);
 
 }  // namespace sonde
 

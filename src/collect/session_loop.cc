@@ -27,9 +27,17 @@ constexpr int64_t kDrainSlackNs = 5 * kNsPerMs;
 constexpr int64_t kStallNs = kNsPerSec;
 // Until the tree knows of a process that has just been.
 constexpr int64_t kDeferNs = 5 * kNsPerMs;
+// Samples of a watch take at most 3 % of a core: they become rarer.
+constexpr int64_t kWatchRest = 33;
 constexpr int kMaxGenerations = 256;
 
 enum class Descent { kYes, kNo, kGone };
+
+// The signals by which people and systems end a program.
+bool EndsAProgram(int number) {
+  return number == SIGINT || number == SIGTERM || number == SIGHUP ||
+         number == SIGQUIT;
+}
 
 // Whether `pid` is below `root`, by asking /proc for the parents.
 Descent DescendsFrom(pid_t pid, pid_t root) {
@@ -57,7 +65,8 @@ SessionLoop::SessionLoop(const SessionOptions& options,
       stop_file_(std::move(stop_file)),
       ticks_(NowNs(), static_cast<int64_t>(1e9 / options.recording.rate_hz)),
       // At ten ticks a second and fewer, each tick is flushed.
-      flush_every_ns_(options.recording.rate_hz <= 10 ? 0 : kFlushEveryNs) {}
+      flush_every_ns_(options.recording.rate_hz <= 10 ? 0 : kFlushEveryNs),
+      root_running_(root != 0) {}
 
 Status SessionLoop::Start() {
   epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
@@ -105,6 +114,7 @@ int SessionLoop::Run() {
 }
 
 bool SessionLoop::Finished() const {
+  if (root_ == 0) return !recording_;
   if (root_running_) return false;
   return !options_.wait_tree || stop_waiting_ || !recording_ ||
          !recording_->DescendantsLive();
@@ -156,6 +166,10 @@ void SessionLoop::TakeSignals() {
   while (signals_.Next(info)) {
     if (info.ssi_signo == SIGCHLD) {
       root_changed_ = true;
+      continue;
+    }
+    if (root_ == 0) {
+      told_to_end_ |= EndsAProgram(static_cast<int>(info.ssi_signo));
       continue;
     }
     if (!root_running_) {
@@ -238,7 +252,12 @@ void SessionLoop::TakeTick(int64_t now_ns) {
   const int64_t late_ns = now_ns - ticks_.next_ns();
   const int64_t missed = ticks_.Take(now_ns);
   if (late_ns > kStallNs) recording_->Stalled(last_tick_ns_, now_ns, missed);
+  const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   recording_->Tick(now_ns);
+  // A machine may have any number of processes.
+  if (root_ == 0)
+    ticks_.RestUntil(now_ns + (ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns) *
+                                  kWatchRest);
   last_tick_ns_ = now_ns;
   if (now_ns - last_flush_ns_ < flush_every_ns_) return;
   recording_->Flush(now_ns);
@@ -267,21 +286,39 @@ void SessionLoop::CheckLife(int64_t now_ns) {
     resume_ns_ = kNever;
     recording_->Resume(now_ns);
   }
-  const bool time = now_ns >= end_ns_;
-  const bool stop =
-      !time && stop_file_ && ticks_.Due(now_ns) && stop_file_->Appeared();
-  if (!time && !stop) return;
+  const std::optional<End> by = EndDue(now_ns);
+  if (!by) return;
   // The counters of this moment are the last.
   recording_->Tick(now_ns);
-  if (const Status status = EndRecording(time ? End::kTime : End::kStopFile);
-      !status.ok())
+  if (const Status status = EndRecording(*by); !status.ok())
     options_.on_failure(status.error());
-  else if (root_running_)
-    options_.on_ended(time ? "after " + FormatDuration(options_.life.for_ns)
-                           : Printable(options_.life.stop_file) + " appeared");
+  else if (root_running_ || root_ == 0)
+    options_.on_ended(Explain(*by));
 }
 
-const char* SessionLoop::NameOf(End by) {
+std::optional<SessionLoop::End> SessionLoop::EndDue(int64_t now_ns) const {
+  if (told_to_end_) return End::kSignal;
+  if (now_ns >= end_ns_) return End::kTime;
+  if (!ticks_.Due(now_ns)) return std::nullopt;
+  if (stop_file_ && stop_file_->Appeared()) return End::kStopFile;
+  if (recording_->TargetGone()) return End::kTarget;
+  return std::nullopt;
+}
+
+std::string SessionLoop::Explain(End by) const {
+  switch (by) {
+    case End::kTime:
+      return "after " + FormatDuration(options_.life.for_ns);
+    case End::kStopFile:
+      return Printable(options_.life.stop_file) + " appeared";
+    case End::kTarget:
+      return NameOf(options_.recording) + " is gone";
+    default:
+      return "as told";
+  }
+}
+
+const char* SessionLoop::WordFor(End by) {
   switch (by) {
     case End::kCommand:
       return "command";
@@ -291,6 +328,10 @@ const char* SessionLoop::NameOf(End by) {
       return "stop file";
     case End::kRequest:
       return "request";
+    case End::kSignal:
+      return "signal";
+    case End::kTarget:
+      return "target gone";
     case End::kFailure:
       return "failure";
   }
@@ -300,9 +341,9 @@ const char* SessionLoop::NameOf(End by) {
 Status SessionLoop::EndRecording(End by) {
   // What we still had to read then is not the command's time.
   const int64_t now_ns = NowNs();
-  const bool over = !root_running_ && !options_.wait_tree;
+  const bool over = root_ != 0 && !root_running_ && !options_.wait_tree;
   const Status status = recording_->End(
-      now_ns, over ? recording_->root_ended_ns() : now_ns, NameOf(by));
+      now_ns, over ? recording_->root_ended_ns() : now_ns, WordFor(by));
   recording_.reset();
   before_delay_ = resume_ns_ != kNever;
   resume_ns_ = end_ns_ = kNever;
@@ -347,7 +388,7 @@ std::string SessionLoop::DescribeStatus() const {
                 : recording_->paused() ? "paused"
                                        : "recording"},
       {"pid", ::getpid()},
-      {"command", CommandText(options_.recording.command)},
+      {"command", NameOf(options_.recording)},
       {"trace", options_.trace},
       {"elapsed_ns", NowNs() - recording_->started_ns()},
       {"processes", recording_->processes()},

@@ -23,14 +23,16 @@
 namespace sonde {
 
 // Waits for everything at once while the command runs: the next tick, the tree,
-// signals, the control socket, the command's end.
+// signals, the control socket, the command's end. Where a target is watched
+// there is no command to wait for: it ends with the recording.
 //
 //  - Ticks keep to their schedule; if this process was held up for more than a
 //    second, the gap becomes a loss.
 //  - However fast the tree grows, it is polled at most once a millisecond.
 //  - Without a recording (stopped, failed) it costs nothing and still waits.
 //
-// One thread. `options` and `signals` must live as long.
+// One thread. `options` and `signals` must live as long. `root` is the command,
+// 0 if a target is watched.
 class SessionLoop {
  public:
   SessionLoop(const SessionOptions& options,
@@ -41,7 +43,7 @@ class SessionLoop {
   // Everything that can fail, before the command starts.
   Status Start();
   // Until the command has ended and been waited for, and the trace is closed.
-  // Returns the wait status.
+  // Returns the wait status, 0 if a target was watched.
   int Run();
 
   // The recording ended before the delay was over.
@@ -49,7 +51,15 @@ class SessionLoop {
 
  private:
   // What ends a recording.
-  enum class End { kCommand, kTime, kStopFile, kRequest, kFailure };
+  enum class End {
+    kCommand,
+    kTime,
+    kStopFile,
+    kRequest,
+    kSignal,
+    kTarget,
+    kFailure
+  };
   Status Watch(int fd, uint32_t events);
   void Arm(int64_t deadline_ns);
   int64_t NextDeadline() const;
@@ -64,8 +74,10 @@ class SessionLoop {
   bool Finished() const;
   // The moments of its life that have come: the end of the delay, the end.
   void CheckLife(int64_t now_ns);
+  std::optional<End> EndDue(int64_t now_ns) const;
+  std::string Explain(End by) const;
   Status EndRecording(End by);
-  static const char* NameOf(End by);
+  static const char* WordFor(End by);
   // Nobody can speak to a session that records nothing any more.
   void CloseSession();
   std::string Answer(std::string_view request);
@@ -93,7 +105,8 @@ class SessionLoop {
   // Signals whose sender has ended: the tree may yet say that it was one of
   // its own.
   std::vector<std::pair<int64_t, signalfd_siginfo>> deferred_;
-  bool root_running_ = true;
+  bool root_running_;
+  bool told_to_end_ = false;  // a watch, by a signal
   bool root_changed_ = true;
   bool stop_waiting_ = false;  // for descendants
   int wait_status_ = 0;

@@ -23,6 +23,13 @@ class Ticks {
     return missed;
   }
 
+  // No tick before `until_ns`; those left out are not missed.
+  void RestUntil(int64_t until_ns) {
+    if (until_ns <= next_ns_) return;
+    next_ns_ +=
+        (until_ns - next_ns_ + interval_ns_ - 1) / interval_ns_ * interval_ns_;
+  }
+
  private:
   int64_t next_ns_;
   int64_t interval_ns_;

@@ -27,5 +27,15 @@ TEST(TicksTest, ATickExactlyOnTimeIsNotMissed) {
   EXPECT_EQ(ticks.next_ns(), 1300);
 }
 
+TEST(Ticks, ARestKeepsToTheScheduleAndMissesNone) {
+  Ticks ticks(100, 10);
+  EXPECT_EQ(ticks.Take(100), 0);
+  ticks.RestUntil(105);
+  EXPECT_EQ(ticks.next_ns(), 110);
+  ticks.RestUntil(131);
+  EXPECT_EQ(ticks.next_ns(), 140);
+  EXPECT_EQ(ticks.Take(140), 0);
+}
+
 }  // namespace
 }  // namespace sonde

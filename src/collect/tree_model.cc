@@ -22,7 +22,10 @@ std::string_view CommOf(const TaskRecord& record) {
 }  // namespace
 
 TreeModel::TreeModel(TraceWriter& out, TaskWorld& world, const Options& options)
-    : out_(out), world_(world), options_(options) {}
+    : out_(out),
+      world_(world),
+      options_(options),
+      root_(options.launched ? 1 : 0) {}
 
 TreeModel::Task* TreeModel::Find(pid_t pid) {
   const auto at = by_pid_.find(pid);
@@ -122,9 +125,22 @@ void TreeModel::NewThread(Task& task, int64_t time_ns, pid_t tid,
 }
 
 void TreeModel::AddRoot(int64_t now_ns, pid_t pid) {
-  CHECK(next_process_ == kRoot);
+  CHECK(next_process_ == root_);
   NewProcess(now_ns, pid, nullptr, out_.Intern("sonde"));
-  root_leader_ = threads_.at(live_.at(kRoot).threads[0].first);
+  root_leader_ = threads_.at(live_.at(root_).threads[0].first);
+}
+
+void TreeModel::AddFound(int64_t start_ns, int64_t since_ns, pid_t pid,
+                         pid_t ppid, std::string_view comm) {
+  if (Find(pid) != nullptr) return;
+  const uint32_t number = next_process_;
+  NewProcess(start_ns, pid, Find(ppid), out_.Intern(comm));
+  Task& task = tasks_.at(number);
+  task.found = true;
+  task.image_ns = std::max(task.image_ns, since_ns);
+  task.row.cmdline = 0;  // not its parent's
+  want_cmdline_[number] = 0;
+  out_.PutProcess(task.row);
 }
 
 void TreeModel::Apply(const TaskRecord& record) {
@@ -210,7 +226,7 @@ void TreeModel::Comm(const TaskRecord& record) {
   out_.PutThread(thread);
   // A worker that never execs has no other name than the one it gives itself.
   if (record.tid == record.pid && task->row.execs == 0 &&
-      task->row.number != kRoot && !task->renamed) {
+      task->row.number != root_ && !task->renamed) {
     task->row.name = thread.name;
     task->image = CommOf(record);
     out_.PutProcess(task->row);
@@ -242,7 +258,7 @@ void TreeModel::Exec(const TaskRecord& record) {
 
   const bool first = task->row.execs == 0;
   const bool brief = record.time_ns - task->image_ns < kCopyIsImageNs;
-  if (!first || (!brief && number != kRoot))
+  if (!first || (!brief && number != root_))
     CloseImage(*task, record.time_ns, 0);
   task->image = CommOf(record);
   task->image_ns = task->exec_ns = record.time_ns;
@@ -326,7 +342,7 @@ void TreeModel::Settle(int64_t now_ns) {
       done = !text.empty() || ++at->second == kCmdlineTries;
       if (!text.empty()) {
         const auto argv = ParseCmdline(text);
-        const bool whole = options_.all_args || row.number == kRoot;
+        const bool whole = options_.all_args || row.number == root_;
         row.cmdline =
             out_.Intern(whole ? WholeCommand(argv) : ShortCommand(argv));
         out_.PutProcess(row);

@@ -78,6 +78,9 @@ class TreeModel {
     int64_t cores = 1;
     // Nobody reports by perf: every process is detached from the start.
     bool detached = false;
+    // Process 1 is a command that was started for this recording: its end is
+    // told by RootEnded().
+    bool launched = true;
   };
 
   // What is known of a process while it lives.
@@ -87,6 +90,7 @@ class TreeModel {
     int64_t image_ns = kNoTime;  // since when
     int64_t exec_ns = kNoTime;   // its last exec
     bool renamed = false;        // by the program itself
+    bool found = false;          // ran already when it was first seen
     bool detached = false;
     bool cpu_known = true;
     int64_t cpu_ns = 0;          // of threads that have ended
@@ -99,6 +103,10 @@ class TreeModel {
 
   // The command itself, number 1. First of all calls.
   void AddRoot(int64_t now_ns, pid_t pid);
+  // A process that runs already, since `start_ns`. The image it runs is shown
+  // from `since_ns` on. Not if its pid is known.
+  void AddFound(int64_t start_ns, int64_t since_ns, pid_t pid, pid_t ppid,
+                std::string_view comm);
   void Apply(const TaskRecord& record);
 
   // Reads the command lines and exit statuses that have become known. Call it
@@ -134,7 +142,6 @@ class TreeModel {
   uint32_t processes() const { return next_process_ - 1; }
 
  private:
-  static constexpr uint32_t kRoot = 1;
   // How long records wait for what should have come before them.
   static constexpr int64_t kPatienceNs = 2 * kNsPerSec;
   // /proc tells a start to a clock tick (10 ms), rounded down.
@@ -189,6 +196,7 @@ class TreeModel {
   TraceWriter& out_;
   TaskWorld& world_;
   const Options options_;
+  const uint32_t root_;  // number of the command; 0 if there is none
   uint32_t next_process_ = 1, next_thread_ = 1;
   uint64_t changes_ = 0;
   int64_t next_sweep_ns_ = 0;

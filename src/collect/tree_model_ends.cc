@@ -138,7 +138,7 @@ void TreeModel::EndProcess(uint32_t number, int64_t time_ns) {
   late_[number] = {number, false, task.row.end_ns, task.exec_ns};
   ++changes_;
   // The root's comes from wait().
-  if (number != kRoot) FindStatus(ended);
+  if (number != root_) FindStatus(ended);
   PublishEnded(ended_.emplace(number, std::move(ended)).first->second);
 }
 
@@ -146,12 +146,12 @@ void TreeModel::EndProcess(uint32_t number, int64_t time_ns) {
 void TreeModel::PublishEnded(EndedProcess& ended) {
   Task& task = ended.task;
   const uint32_t number = task.row.number;
-  if (task.cpu_pending == 0 && task.cpu_known && number != kRoot)
+  if (task.cpu_pending == 0 && task.cpu_known && number != root_)
     task.row.cpu_ns =
         Believable(task.cpu_ns, task.noted_ns, task.noted_cpu_ns,
                    task.row.start_ns, task.row.end_ns, options_.cores);
   out_.PutProcess(task.row);
-  if (task.cpu_pending > 0 || ended.status_open || number == kRoot) return;
+  if (task.cpu_pending > 0 || ended.status_open || number == root_) return;
   world_.Done(number);
   want_cmdline_.erase(number);
   tracks_.erase(number);
@@ -213,14 +213,14 @@ void TreeModel::Expire(int64_t now_ns) {
 
 void TreeModel::RootEnded(int64_t now_ns, int wait_status,
                           int64_t leader_cpu_ns) {
-  if (tasks_.contains(kRoot)) {
-    auto& threads = live_.at(kRoot).threads;
-    Task& task = tasks_.at(kRoot);
+  if (tasks_.contains(root_)) {
+    auto& threads = live_.at(root_).threads;
+    Task& task = tasks_.at(root_);
     while (!threads.empty())
       EndThread(task, threads.back().second, now_ns, true);
-    EndProcess(kRoot, now_ns);
+    EndProcess(root_, now_ns);
   }
-  EndedProcess& root = ended_.at(kRoot);
+  EndedProcess& root = ended_.at(root_);
   SetExit(root.task.row, wait_status);
   if (leader_cpu_ns >= 0) {
     const auto note = noted_threads_.find(root_leader_.number);
@@ -240,7 +240,7 @@ void TreeModel::RootEnded(int64_t now_ns, int wait_status,
 void TreeModel::Finish(int64_t now_ns) {
   Settle(now_ns);
   Expire(now_ns + 2 * kPatienceNs);
-  if (const auto root = ended_.find(kRoot); root != ended_.end()) {
+  if (const auto root = ended_.find(root_); root != ended_.end()) {
     Task& task = root->second.task;
     if (task.cpu_known)
       task.row.cpu_ns =

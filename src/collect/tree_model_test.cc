@@ -307,6 +307,37 @@ TEST_F(TreeModelTest, WhatStillRunsAtTheEndIsMarkedSo) {
   EXPECT_EQ(trace.processes.at(1).cpu_ns, -1);
 }
 
+TEST(TreeModel, WhatIsFoundKeepsItsStartAndIsShownFromTheFirstLook) {
+  constexpr int64_t kMs = kNsPerMs;
+  const auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  FakeWorld world;
+  world.cmdlines[300] = std::string("python3\0old.py\0--x\0", 19);
+  TreeModel model(*out, world, {.detached = true, .launched = false});
+  model.AddFound(-5000 * kMs, 0, 300, 1, "old");
+  model.AddFound(-4000 * kMs, 0, 301, 300, "child");
+  model.AddFound(20 * kMs, 0, 302, 300, "young");
+  model.AddFound(30 * kMs, 0, 302, 300, "known already");
+  model.Settle(40 * kMs);
+  world.statuses[1] = 2 << 8;
+  model.Vanished(1, 50 * kMs);
+  model.Finish(60 * kMs);
+  ASSERT_TRUE(out->Close().ok());
+  const TraceContents trace = TraceContents::OfBytes(bytes);
+  ASSERT_EQ(trace.processes.size(), 3u);
+  const Process& old = trace.processes.at(1);
+  EXPECT_EQ(old.start_ns, -5000 * kMs);
+  EXPECT_EQ(old.parent, 0u);
+  EXPECT_EQ(trace.strings.at(old.cmdline), "python3 old.py");
+  // No command of ours: the end of process 1 is told as any other's.
+  EXPECT_EQ(old.exit, Process::Exit::kExited);
+  EXPECT_EQ(old.exit_code, 2);
+  EXPECT_EQ(trace.processes.at(2).parent, 1u);
+  EXPECT_EQ(trace.processes.at(3).start_ns, 20 * kMs);
+  EXPECT_EQ(trace.Images(1).at(0).begin_ns, 0);
+  EXPECT_EQ(trace.Images(3).at(0).begin_ns, 20 * kMs);
+}
+
 TEST_F(TreeModelTest, WhatPerfChargedToTheWrongTaskIsHeldToWhatWasRead) {
   Fork(10, 100, 200);
   Fork(10, 100, 300);

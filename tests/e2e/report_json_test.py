@@ -90,6 +90,7 @@ REPORT = {
         "memory_bytes": Maybe(INT), "memory_limit_bytes": Maybe(INT),
         "host": Maybe(TEXT), "kernel": Maybe(TEXT), "cpu_model": Maybe(TEXT),
         "cwd": Maybe(TEXT), "rate_hz": Maybe(NUMBER), "ticks": INT,
+        "watched": Maybe(TEXT), "ended_by": Maybe(TEXT),
         "still_running": Maybe(INT), "tree_source": Maybe(TEXT),
         "sonde_version": Maybe(TEXT)},
     "processes": [PROCESS],

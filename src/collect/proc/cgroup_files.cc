@@ -1,5 +1,7 @@
 #include "collect/proc/cgroup_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "collect/proc/text_scanner.h"
@@ -109,6 +111,74 @@ std::vector<CgroupMount> ParseCgroupMounts(std::string_view text) {
       out.push_back(std::move(mount));
   }
   return out;
+}
+
+std::optional<CgroupPlace> PlaceOf(std::string_view cgroup,
+                                   std::string_view mountinfo,
+                                   std::string_view controller) {
+  const std::vector<CgroupMount> mounts = ParseCgroupMounts(mountinfo);
+  std::optional<CgroupPlace> out;
+  for (const CgroupLine& line : ParseCgroup(cgroup)) {
+    const bool version2 = line.controllers.empty();
+    if (!version2 && !ListHas(line.controllers, controller)) continue;
+    for (const CgroupMount& mount : mounts) {
+      if (mount.version2 != version2 ||
+          (!version2 && !ListHas(mount.options, controller)))
+        continue;
+      if (!out || !version2)
+        out = CgroupPlace{version2, line.path, Folders(mount, line.path)};
+      break;
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> FolderOf(std::string_view cgroup,
+                                    std::string_view mountinfo,
+                                    std::string_view part,
+                                    const PathTest& exists) {
+  const std::string end = fmt::format("/{}", part);
+  const std::vector<CgroupMount> mounts = ParseCgroupMounts(mountinfo);
+  for (const CgroupLine& line : ParseCgroup(cgroup))
+    for (const CgroupMount& mount : mounts) {
+      if (mount.version2 != line.controllers.empty()) continue;
+      for (const std::string& folder : Folders(mount, line.path))
+        if (folder.ends_with(end) && exists(folder)) return folder;
+    }
+  return std::nullopt;
+}
+
+std::optional<NamedCgroup> FindNamedCgroup(const std::string& path,
+                                           std::string_view mountinfo,
+                                           const PathTest& exists) {
+  std::string wanted = path;
+  while (wanted.size() > 1 && wanted.ends_with('/')) wanted.pop_back();
+  if (!wanted.starts_with('/')) wanted = fmt::format("/{}", wanted);
+  const std::vector<CgroupMount> mounts = ParseCgroupMounts(mountinfo);
+  // Its path below what a mount shows; first as a folder, then as a name.
+  for (const bool as_folder : {true, false})
+    for (const CgroupMount& mount : mounts) {
+      std::string below = wanted;
+      if (as_folder) {
+        if (wanted != mount.point && !wanted.starts_with(mount.point + "/"))
+          continue;
+        below = wanted.substr(mount.point.size());
+      } else if (mount.root != "/" && wanted.starts_with(mount.root + "/")) {
+        below = wanted.substr(mount.root.size());
+      }
+      const std::string folder = mount.point + below;
+      if (!exists(folder)) continue;
+      const std::string whole = (mount.root == "/" ? "" : mount.root) + below;
+      NamedCgroup out{folder, ""};
+      // Trees of version 1 have a cgroup of the same name, or none.
+      for (const CgroupMount& one : mounts)
+        if (one.version2 == mount.version2)
+          out.cgroup += fmt::format("{}:{}:{}\n", one.version2 ? 0 : 1,
+                                    one.version2 ? "" : one.options,
+                                    whole.empty() ? "/" : whole);
+      return out;
+    }
+  return std::nullopt;
 }
 
 CgroupLimits FindCgroupLimits(

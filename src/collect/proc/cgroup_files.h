@@ -1,4 +1,4 @@
-// Where this process stands in the cgroup trees, and what limits hold there.
+// Where a process stands in the cgroup trees, and what limits hold there.
 
 #ifndef SONDE_COLLECT_PROC_CGROUP_FILES_H_
 #define SONDE_COLLECT_PROC_CGROUP_FILES_H_
@@ -27,6 +27,42 @@ struct CgroupMount {
   std::string options;  // "rw,cpu,cpuacct": names the controllers of version 1
 };
 std::vector<CgroupMount> ParseCgroupMounts(std::string_view text);
+
+// Where the files of one controller lie for a cgroup.
+struct CgroupPlace {
+  bool version2 = false;
+  std::string path;                  // as /proc/PID/cgroup names it
+  std::vector<std::string> folders;  // its own first, then upward
+};
+
+// `cgroup` is /proc/PID/cgroup. A controller that a version 1 tree has is
+// looked for there, else in version 2. Nothing if it is not mounted.
+std::optional<CgroupPlace> PlaceOf(std::string_view cgroup,
+                                   std::string_view mountinfo,
+                                   std::string_view controller);
+
+using PathTest = std::function<bool(const std::string& folder)>;
+
+// The folder of that part of a path in `cgroup` which ends with the name
+// `part`: of a container, whatever lies below it. `exists` says whether a
+// folder is there.
+std::optional<std::string> FolderOf(std::string_view cgroup,
+                                    std::string_view mountinfo,
+                                    std::string_view part,
+                                    const PathTest& exists);
+
+// A cgroup that was named, as a folder, and as /proc/PID/cgroup shows it to its
+// processes.
+struct NamedCgroup {
+  std::string folder;
+  std::string cgroup;
+};
+
+// `path` is a folder of a cgroup file system, or what /proc/PID/cgroup has
+// behind the last colon.
+std::optional<NamedCgroup> FindNamedCgroup(const std::string& path,
+                                           std::string_view mountinfo,
+                                           const PathTest& exists);
 
 // The tightest limit on the way from this cgroup up to the root, which is what
 // the kernel enforces.

@@ -8,7 +8,8 @@
 namespace sonde {
 namespace {
 
-constexpr uint64_t kExitingFlag = 0x4;  // PF_EXITING of the kernel
+constexpr uint64_t kExitingFlag = 0x4;              // PF_EXITING of the kernel
+constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD
 
 // The number behind the last line that begins with `key`. The last, because a
 // process chooses the name that stands in the first line.
@@ -107,6 +108,7 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view text) {
   out.state = state[0];
   out.ppid = static_cast<pid_t>(ppid);
   out.exiting = (flags & kExitingFlag) != 0;
+  out.kernel = (flags & kKernelThreadFlag) != 0;
   if (!in.SkipWords(3) || !in.Number(&out.start_stack)) return out;
   if (out.state == 'Z' || out.state == 'X') {
     // Field 52. The kernel shows 0 there to those who may not look.

@@ -20,6 +20,7 @@ struct ProcessStat {
   char state = '?';
   pid_t ppid = 0;
   bool exiting = false;  // inside the kernel's exit path
+  bool kernel = false;   // a thread of the kernel's own
   uint64_t minor_faults = 0;
   uint64_t major_faults = 0;
   uint64_t user_ticks = 0;

@@ -1,0 +1,182 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+
+#include "base/shell_word.h"
+#include "base/text.h"
+#include "cli/background.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/output_name.h"
+#include "cli/record_options.h"
+#include "cli/summary.h"
+#include "collect/session.h"
+#include "collect/signals.h"
+#include "collect/standard_fds.h"
+#include "collect/watch_target.h"
+
+namespace sonde {
+namespace {
+
+constexpr char kHelp[] = R"(usage: sonde watch [OPTIONS]
+
+  sonde watch                      record this container or machine
+  sonde watch --pid 1234           that process and its descendants
+  sonde watch --container train    a docker or podman container, by name or id
+  sonde watch --cgroup /sys/fs/cgroup/train       the processes of a cgroup
+  sonde watch --background --stop-file stop.flag  while other commands run
+
+Records what runs already, for jobs that cannot be started by `sonde run`. Ends
+with Ctrl-C, `sonde ctl stop`, the stop file, the time, or with what it watches;
+then it says what limits it.
+
+  --pid PID          record this process and its descendants
+  --container NAME   record this container: its name, or the first digits of
+                     its id
+  --cgroup PATH      record the processes of this cgroup and those below it
+  --background       go on without the terminal; prints the trace's name and how
+                     to stop, and leaves the verdict in the file TRACE.txt
+  -o, --output FILE  the trace (default: sonde-watch-<time>.sonde here)
+  --force            overwrite the trace if it exists
+  -t, --for TIME     end after TIME (30m, 90s, 2h; a plain number is minutes;
+                     default: 1h)
+  --delay TIME       sample nothing before TIME (90s) has passed
+  --stop-file FILE   end when FILE appears; one that is left over is removed at
+                     the start
+  --rate HZ          samples a second, 0.1 to 1000 (default: 10)
+  --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
+  --quiet            print nothing but errors
+  --args             record the whole command lines of processes
+  --env              record the values of sonde's environment variables
+  -h, --help         this text
+)";
+
+constexpr char kDefaultTime[] = "1h";
+
+struct WatchArgs {
+  RecordArgs record;
+  std::string pid, container, cgroup;
+  bool background = false;
+};
+
+Result<WatchTarget> TargetOf(const WatchArgs& args) {
+  const int given =
+      !args.pid.empty() + !args.container.empty() + !args.cgroup.empty();
+  if (given > 1)
+    return Error{Error::Kind::kUsage,
+                 "watch: one of --pid, --container and --cgroup, not several",
+                 "two recordings can run at the same time"};
+  if (!args.container.empty()) return WatchTarget::Container(args.container);
+  if (!args.cgroup.empty()) return WatchTarget::Cgroup(args.cgroup);
+  if (args.pid.empty()) return WatchTarget::Everything();
+  const bool number =
+      args.pid.find_first_not_of("0123456789") == std::string::npos;
+  const int64_t pid = number && args.pid.size() < 10 ? std::stoll(args.pid) : 0;
+  if (pid <= 0)
+    return Error{Error::Kind::kUsage,
+                 "watch: --pid is the number of a process, not '" +
+                     Printable(args.pid) + "'",
+                 "`pgrep -f train.py` finds it"};
+  return WatchTarget::Process(static_cast<pid_t>(pid));
+}
+
+void TellStart(const WatchArgs& args, const SessionOptions& options) {
+  std::fprintf(stderr,
+               "sonde: recording %s, for %s at most; Ctrl-C or `sonde ctl "
+               "stop` ends it\n",
+               NameOf(options.recording).c_str(), args.record.time.c_str());
+}
+
+void TellBackground(const WatchArgs& args, const SessionOptions& options,
+                    pid_t pid, const std::string& log) {
+  const std::string trace = ShellWord(options.trace);
+  std::printf("recording %s, for %s at most, into %s\n",
+              NameOf(options.recording).c_str(), args.record.time.c_str(),
+              trace.c_str());
+  std::printf("  stop:    sonde ctl stop --session %d\n", pid);
+  if (!options.life.stop_file.empty())
+    std::printf("     or:    touch %s\n",
+                ShellWord(options.life.stop_file).c_str());
+  std::printf("  verdict: in %s then; sonde report %s\n",
+              ShellWord(log).c_str(), trace.c_str());
+}
+
+Result<int> Record(const WatchArgs& args, SessionOptions& options,
+                   Background* background) {
+  const bool quiet = args.record.quiet;
+  bool failed = false;
+  options.on_started = [&] {
+    if (background != nullptr)
+      background->Ready();
+    else if (!quiet)
+      TellStart(args, options);
+  };
+  options.on_ended = [&](const std::string& why) {
+    if (!quiet)
+      std::fprintf(stderr, "sonde: the recording ended: %s\n", why.c_str());
+  };
+  options.on_failure = [&](const Error& error) {
+    failed = true;
+    PrintError({error.kind, error.what + ": the recording stops here"});
+  };
+  TRY(const SessionResult result, WatchSession(options));
+  EndEarlyLike(failed ? 1 << 8 : 0);
+  if (quiet) return failed ? 1 : 0;
+  if (result.before_delay)
+    std::fprintf(stderr,
+                 "sonde: the recording ended before its --delay %s was over: "
+                 "nothing was sampled\n",
+                 Printable(args.record.delay).c_str());
+  TRY(const std::string summary, Summary(options.trace));
+  std::fputs(summary.c_str(), stderr);
+  return failed ? 1 : 0;
+}
+
+Result<int> RecordInBackground(const WatchArgs& args, SessionOptions& options) {
+  const std::string log = options.trace + ".txt";
+  TRY(Background background, Background::Detach(log));
+  if (!background.child()) {
+    if (!args.record.quiet)
+      TellBackground(args, options, background.pid(), log);
+    return 0;
+  }
+  const Result<int> code = Record(args, options, &background);
+  if (code.ok()) return code;
+  if (!background.child()) return code;  // after it was ready
+  background.Failed(code.error());
+  ::unlink(log.c_str());
+  return 1;
+}
+
+}  // namespace
+
+Result<int> RunWatch(const Args& words) {
+  HoldStandardFds();
+  WatchArgs args;
+  bool help = false;
+  CLI::App app("", "watch");
+  app.set_help_flag();
+  AddRecordOptions(app, args.record);
+  app.add_option("--pid", args.pid);
+  app.add_option("--container", args.container);
+  app.add_option("--cgroup", args.cgroup);
+  app.add_flag("--background", args.background);
+  app.add_flag("-h,--help", help);
+  TRY(const bool parsed, ParseArgs(app, words));
+  if (!parsed || help) {
+    std::fputs(kHelp, stdout);
+    return 0;
+  }
+  if (args.record.time.empty()) args.record.time = kDefaultTime;
+  TRY(SessionOptions options, CheckRecordArgs(args.record, "watch"));
+  TRY(const WatchTarget target, TargetOf(args));
+  options.recording.target = &target;
+  TRY(options.trace,
+      ChooseOutput(args.record.output, "watch", args.record.force));
+  if (args.background) return RecordInBackground(args, options);
+  return Record(args, options, nullptr);
+}
+
+}  // namespace sonde
