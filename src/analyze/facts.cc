@@ -74,6 +74,7 @@ class Builder {
     FindTotals();
     SpreadUnattributed();
     FindMachine();
+    facts_.cgroups = CgroupsOf(store_, scan_);
     facts_.said = AnnotationsOf(store_);
     FindOverhead();
     return std::move(facts_);

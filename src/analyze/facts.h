@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/annotation_facts.h"
+#include "analyze/cgroup_facts.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -155,6 +156,7 @@ struct Facts {
   std::vector<ProcessFacts> processes;          // most CPU first
   std::vector<ShortProcesses> short_processes;  // most CPU first
   MachineFacts machine;
+  std::vector<CgroupFacts> cgroups;  // none: no container, or not collected
   std::vector<CpuWindow> windows;
   uint64_t ticks = 0;  // how often the processes were sampled
   AnnotationFacts said;

@@ -156,6 +156,24 @@ Json MachineOf(const MachineFacts& m) {
           {"load1_peak", Maybe(m.load1_peak)}};
 }
 
+Json CgroupOf(const CgroupFacts& c) {
+  return {{"path", c.path},
+          {"cpu_ns", Maybe(c.cpu_ns)},
+          {"periods", Whole(c.periods)},
+          {"throttled_periods", Whole(c.throttled_periods)},
+          {"throttled_ns", Maybe(c.throttled_ns)},
+          {"memory_peak_bytes", Whole(c.memory_peak_bytes)},
+          {"memory_limit_bytes", Whole(c.memory_limit_bytes)},
+          {"cache_peak_bytes", Whole(c.cache_peak_bytes)},
+          {"limit_hits", Whole(c.limit_hits)},
+          {"oom_kills", Whole(c.oom_kills)},
+          {"read_bytes", Whole(c.read_bytes)},
+          {"write_bytes", Whole(c.write_bytes)},
+          {"psi_cpu_some", Maybe(c.psi_cpu_some)},
+          {"psi_io_some", Maybe(c.psi_io_some)},
+          {"psi_memory_some", Maybe(c.psi_memory_some)}};
+}
+
 Json RunOf(const Report& report) {
   const Facts& facts = report.facts;
   const Store& store = *facts.store;
@@ -255,6 +273,7 @@ std::string ReportJson(const Report& report) {
       });
   out["unattributed_cpu_ns"] = Maybe(facts.run.unattributed_cpu_ns);
   out["machine"] = MachineOf(facts.machine);
+  out["cgroups"] = ListOf(facts.cgroups, CgroupOf);
   const auto slice = [](const SliceFacts& s) -> Json {
     return {{"name", s.name},         {"count", s.count},
             {"total_ns", s.total_ns}, {"self_ns", s.self_ns},

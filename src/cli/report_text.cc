@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "cli/lines.h"
 #include "cli/report_annotations.h"
+#include "cli/report_cgroups.h"
 
 namespace sonde {
 namespace {
@@ -382,6 +383,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
     parts.push_back(FindingLines(report, finding, SIZE_MAX));
   parts.push_back(NotJudgedLines(report));
   Lines run = RunLines(report);
+  Append(run, CgroupLines(facts, false));
   Append(run, MachineLines(facts, false));
   Append(run, OverheadLines(report));
   parts.push_back(std::move(run));
@@ -411,6 +413,7 @@ std::string SummaryText(const Report& report) {
                       ? Wrap("  Do:   ", report.judgement.advice)
                       : FindingLines(report, report.judgement.findings[0], 2));
   parts.push_back(RunLines(report));
+  parts.push_back(CgroupLines(facts, true));
   parts.push_back(MachineLines(facts, true));
   parts.push_back(SliceSummary(facts));
   parts.push_back(OverheadLines(report));

@@ -55,6 +55,7 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   out_->PutMeta("tree_source", tree_->source());
   Sampler::Options sampler;
   sampler.rate_hz = options.rate_hz;
+  sampler.cgroup = cgroup;
   sampler_ = Sampler::Create(*out_, *tree_, sampler);
   auto rings = TargetRings::Create(session, *out_, *tree_);
   if (rings.ok())
@@ -157,7 +158,7 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
 }
 
 Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
-  Resume(now_ns);
+  if (!Resume(now_ns)) sampler_->Finish();
   tree_->Poll(now_ns);
   if (rings_) {
     rings_->Finish(now_ns);

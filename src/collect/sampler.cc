@@ -5,7 +5,7 @@
 //       each thread's schedstat   less than 2 %
 //     once a second         context switches of threads that ran
 //     every ten seconds     PSS of processes that ran, 0.1 % of a core at most
-//     ten times a second    the machine's files
+//     ten times a second    the machine's files and the cgroup's
 //
 // Files stay open as long as the limit on open files allows.
 
@@ -22,6 +22,7 @@
 #include <map>
 
 #include "base/time.h"
+#include "collect/cgroup_sampler.h"
 #include "collect/gpu/device_sampler.h"
 #include "collect/machine_sampler.h"
 #include "collect/proc/proc_file.h"
@@ -73,6 +74,11 @@ struct ProcessState {
   std::array<uint32_t, kProcessCounters> series = {};
 };
 
+std::string MountInfo() {
+  auto text = ReadFile("/proc/self/mountinfo", 4 << 20);
+  return text.ok() ? text.Take() : std::string();
+}
+
 class TreeSampler : public Sampler {
  public:
   TreeSampler(TraceWriter& out, ProcessTree& tree, const Options& options)
@@ -83,9 +89,11 @@ class TreeSampler : public Sampler {
         // The other half is for the processes still to come: their pidfds.
         budget_{FdBudget::FromLimits().left / 2},
         machine_(out, kMachineGroup),
+        cgroup_(out, kCgroupGroup, options.cgroup, MountInfo()),
         devices_(out, tree, options.rate_hz) {}
 
   void Tick(int64_t now_ns) override;
+  void Finish() override { cgroup_.Tick(budget_, true); }
   int64_t EndHelpers() override { return devices_.EndHelpers(); }
   std::vector<NotCollected> not_collected() const override;
 
@@ -123,6 +131,7 @@ class TreeSampler : public Sampler {
   const int64_t ns_per_tick_ = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
   FdBudget budget_;
   MachineSampler machine_;
+  CgroupSampler cgroup_;
   DeviceSampler devices_;
   std::map<uint32_t, ProcessState> processes_;
   uint64_t seen_changes_ = UINT64_MAX;
@@ -276,6 +285,7 @@ void TreeSampler::Tick(int64_t now_ns) {
   if (now_ns + slack_ns_ >= next_machine_ns_) {
     next_machine_ns_ = now_ns + kMachineEveryNs;
     machine_.Tick(budget_);
+    cgroup_.Tick(budget_);
   }
   devices_.Tick(now_ns);
   Sync(now_ns);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "collect/process_tree.h"
@@ -10,8 +11,9 @@
 
 namespace sonde {
 
-// Reads the machine's and the tree's counters at each tick, all in one wake-up,
-// and writes them as counter groups with the true time of the reading.
+// Reads the machine's, the cgroup's and the tree's counters at each tick, all
+// in one wake-up, and writes them as counter groups with the true time of the
+// reading.
 //
 //  - A process whose CPU clock did not move since the last tick costs one clock
 //    read and no file. One that used less than 2 % of a core since its files
@@ -24,6 +26,7 @@ class Sampler {
  public:
   struct Options {
     double rate_hz = 10;
+    std::string cgroup = {};  // /proc/PID/cgroup of what is recorded
   };
 
   static std::unique_ptr<Sampler> Create(TraceWriter& out, ProcessTree& tree,
@@ -32,6 +35,8 @@ class Sampler {
 
   // Samples everything that is due at `now_ns`.
   virtual void Tick(int64_t now_ns) = 0;
+  // The recording ends: what is read seldom is read once more.
+  virtual void Finish() = 0;
 
   // Ends the processes it has started to ask devices; the CPU time they used.
   // There are no readings of devices afterwards.

@@ -246,7 +246,7 @@ constexpr std::array<SourceInfo, 15> kSources = {{
     {"pressure", "time lost waiting (PSI)", CheckPressure},
     {"disks", "bytes, calls and busy time of disks", CheckDisks},
     {"network", "bytes and packets of interfaces", CheckNetwork},
-    {"cgroup", "limits of this container or service", CheckCgroup},
+    {"cgroup", "use and limits of this container or service", CheckCgroup},
     {"accelerators", "use, memory, clocks and power of GPUs and NPUs",
      CheckDevices},
     {"session directory", "room for a session in memory", CheckSessionDir},

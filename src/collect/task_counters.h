@@ -13,7 +13,7 @@
 namespace sonde {
 
 inline constexpr uint32_t kMachineGroup = 1, kTaskGroup = 2, kSlowGroup = 3,
-                          kDeviceGroup = 5;
+                          kCgroupGroup = 4, kDeviceGroup = 5;
 
 // One series of each process or thread.
 struct Counter {

@@ -106,6 +106,14 @@ REPORT = {
             "cores", "covered_ns", "mem_total_bytes", "mem_peak_bytes", "swap_total_bytes",
             "swap_peak_bytes", "disk_read_bytes", "disk_write_bytes",
             "net_rx_bytes", "net_tx_bytes")}},
+    "cgroups": [{
+        "path": TEXT,
+        **{name: Maybe(NUMBER) for name in (
+            "psi_cpu_some", "psi_io_some", "psi_memory_some")},
+        **{name: Maybe(INT) for name in (
+            "cpu_ns", "periods", "throttled_periods", "throttled_ns",
+            "memory_peak_bytes", "memory_limit_bytes", "cache_peak_bytes", "limit_hits",
+            "oom_kills", "read_bytes", "write_bytes")}}],
     "slices": [SLICE],
     "slice_tracks": [{"process": Maybe(INT), "thread": Maybe(INT), "name": TEXT,
                       "self_ns": INT, "slices": [SLICE]}],

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "collect/container.h"
 #include "collect/perf_ring.h"
+#include "collect/proc/cgroup_counters.h"
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/machine_files.h"
 #include "collect/proc/process_files.h"
@@ -19,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1),
                               size - 1);
-  switch (data[0] % 16) {
+  switch (data[0] % 17) {
     case 0:
       if (const auto stat = ParseProcessStat(text))
         CHECK(stat->comm.data() >= text.data() &&
@@ -85,6 +87,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                        [&](const std::string&) -> std::optional<std::string> {
                          return std::string(text.substr(0, 64));
                        });
+      break;
+    }
+    case 14: {
+      std::vector<CgroupValue> values;
+      for (const CgroupFile& file : CgroupFiles()) file.parse(text, values);
+      break;
+    }
+    case 15: {
+      const size_t half = text.size() / 2;
+      const std::string_view cgroup = text.substr(0, half);
+      const std::string_view mounts = text.substr(half);
+      const auto exists = [](const std::string& folder) {
+        return folder.size() % 2 == 0;
+      };
+      PlaceOf(cgroup, mounts, "memory");
+      FolderOf(cgroup, mounts, "x", exists);
+      FindNamedCgroup(std::string(text.substr(0, 32)), mounts, exists);
+      ContainerId(text);
       break;
     }
     default: {

@@ -11,8 +11,6 @@ namespace {
 
 // No tree is deeper; a longer path is a lie.
 constexpr int kDeepest = 64;
-// Version 1 writes "no limit" as the largest number of whole pages.
-constexpr uint64_t kNoLimitBytes = uint64_t{1} << 60;
 
 // Is `word` one of the words of `list`, which are parted by commas?
 bool ListHas(std::string_view list, std::string_view word) {
@@ -207,7 +205,7 @@ CgroupLimits FindCgroupLimits(
         if (memory) {
           const auto bytes = number(
               folder + (version2 ? "/memory.max" : "/memory.limit_in_bytes"));
-          if (bytes && *bytes < kNoLimitBytes)
+          if (bytes && *bytes < kNoCgroupLimitBytes)
             Tighten(out.memory_bytes, *bytes);
         }
         if (!cpu) continue;

@@ -12,6 +12,9 @@
 
 namespace sonde {
 
+// Version 1 writes "no limit" as the largest number of whole pages.
+inline constexpr uint64_t kNoCgroupLimitBytes = uint64_t{1} << 60;
+
 // One line of /proc/PID/cgroup. `controllers` is empty for version 2.
 struct CgroupLine {
   std::string controllers;  // "cpu,cpuacct"

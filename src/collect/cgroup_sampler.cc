@@ -1,0 +1,119 @@
+#include "collect/cgroup_sampler.h"
+
+#include <cerrno>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "collect/proc/cgroup_files.h"
+#include "collect/proc/text_scanner.h"
+
+namespace sonde {
+namespace {
+
+// Ticks jitter: one that comes a little early is the one due.
+constexpr int64_t kSeldomNs = kNsPerSec - 50 * kNsPerMs;
+
+bool StartsWithNumber(const std::string& path) {
+  const auto text = ReadFile(path);
+  uint64_t number = 0;
+  return text.ok() && TextScanner(text.value()).Number(&number);
+}
+
+// Does this cgroup itself limit what the controller counts? Unlimited is "max",
+// -1, or a number that MemoryLimit leaves out.
+bool HasLimit(const std::string& folder, const CgroupFile& file) {
+  if (std::string_view(file.controller) == "cpu")
+    return StartsWithNumber(folder +
+                            (file.version2 ? "/cpu.max" : "/cpu.cfs_quota_us"));
+  if (file.version2) return StartsWithNumber(folder + "/memory.max");
+  const auto text = ReadFile(folder + "/memory.limit_in_bytes");
+  uint64_t bytes = 0;
+  return text.ok() && TextScanner(text.value()).Number(&bytes) &&
+         bytes < kNoCgroupLimitBytes;
+}
+
+}  // namespace
+
+CgroupSampler::CgroupSampler(TraceWriter& out, uint32_t group,
+                             std::string_view cgroup,
+                             std::string_view mountinfo)
+    : out_(out), group_(group) {
+  for (const CgroupFile& file : CgroupFiles())
+    AddFiles(file, cgroup, mountinfo);
+}
+
+void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup,
+                             std::string_view mountinfo) {
+  const auto place = PlaceOf(cgroup, mountinfo, file.controller);
+  if (!place || place->version2 != file.version2) return;
+  std::string path = place->path;
+  for (size_t i = 0; i < place->folders.size(); ++i) {
+    const std::string& folder = place->folders[i];
+    const bool limited = file.of_limits && HasLimit(folder, file);
+    // The root of version 2 has no memory of its own, unless it is the root of
+    // a namespace only; in version 1 the two look the same.
+    const bool root = path.empty() || path == "/";
+    const bool own =
+        i == 0 &&
+        (!root || (file.version2 && ReadFile(folder + "/memory.current").ok()));
+    if ((own || limited) && ReadFile(folder + "/" + file.name).ok())
+      sources_.push_back(
+          {&file, folder + "/" + file.name, out_.Intern(root ? "/" : path)});
+    path = path.substr(0, path.rfind('/'));
+  }
+}
+
+uint32_t CgroupSampler::SeriesOf(Source& source, const CgroupValue& value) {
+  for (const auto& [name, series] : source.series)
+    if (name == value.name) return series;
+  Series row;
+  row.group = group_;
+  row.scope = Series::Scope::kMachine;
+  row.name = out_.Intern(value.name);
+  row.label = source.label;
+  row.unit = out_.Intern(value.unit);
+  row.kind = value.total ? Series::Kind::kTotal : Series::Kind::kGauge;
+  const uint32_t series = out_.AddSeries(row);
+  source.series.emplace_back(value.name, series);
+  return series;
+}
+
+void CgroupSampler::Tick(FdBudget& budget, bool all) {
+  if (sources_.empty()) return;
+  if (!has_group_) {
+    // A group exists once it has a series.
+    for (Source& source : sources_) {
+      values_.clear();
+      source.file->parse(ReadOnce(source.path.c_str(), buffer_), values_);
+      for (const CgroupValue& value : values_) SeriesOf(source, value);
+      has_group_ |= !values_.empty();
+    }
+    if (!has_group_) return;
+  }
+  const int64_t now_ns = NowNs();
+  const bool seldom = all || now_ns >= next_seldom_ns_;
+  if (seldom) next_seldom_ns_ = now_ns + kSeldomNs;
+  out_.BeginTick(group_, now_ns);
+  for (Source& source : sources_)
+    if (!source.ended && (seldom || !source.file->seldom))
+      Sample(source, budget);
+  out_.EndTick();
+}
+
+void CgroupSampler::Sample(Source& source, FdBudget& budget) {
+  int error = 0;
+  const std::string_view text =
+      source.open.Read(source.path.c_str(), budget, buffer_, &error);
+  if (error == ENODEV || error == ENOENT) {
+    source.ended = true;
+    source.open.Close(budget);
+    for (const auto& [name, series] : source.series) out_.Gone(series);
+    return;
+  }
+  values_.clear();
+  source.file->parse(text, values_);
+  for (const CgroupValue& value : values_)
+    out_.Set(SeriesOf(source, value), static_cast<int64_t>(value.value));
+}
+
+}  // namespace sonde

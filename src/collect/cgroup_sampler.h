@@ -1,0 +1,61 @@
+#ifndef SONDE_COLLECT_CGROUP_SAMPLER_H_
+#define SONDE_COLLECT_CGROUP_SAMPLER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "collect/proc/cgroup_counters.h"
+#include "collect/proc/proc_file.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+// Reads the counters of the cgroup that the recorded processes run in, and of
+// those above it that have a limit of their own, as one counter group. A
+// series' label is the cgroup.
+//
+//  - The root of a machine is none: its counters are the machine's.
+//  - A cgroup that vanishes ends its series; nothing else happens.
+//
+// One thread. Does not own the writer.
+class CgroupSampler {
+ public:
+  // `cgroup` and `mountinfo` are those files of /proc/PID.
+  CgroupSampler(TraceWriter& out, uint32_t group, std::string_view cgroup,
+                std::string_view mountinfo);
+
+  // Files that change slowly are read once a second, unless `all`.
+  void Tick(FdBudget& budget, bool all = false);
+
+ private:
+  // One file of one cgroup.
+  struct Source {
+    const CgroupFile* file;
+    std::string path;
+    uint32_t label;
+    ProcFile open = {};
+    // By the name of a value, the address of our own literal.
+    std::vector<std::pair<const char*, uint32_t>> series = {};
+    bool ended = false;
+  };
+
+  void AddFiles(const CgroupFile& file, std::string_view cgroup,
+                std::string_view mountinfo);
+  uint32_t SeriesOf(Source& source, const CgroupValue& value);
+  void Sample(Source& source, FdBudget& budget);
+
+  TraceWriter& out_;
+  const uint32_t group_;
+  std::vector<Source> sources_;
+  bool has_group_ = false;
+  int64_t next_seldom_ns_ = 0;
+  std::vector<CgroupValue> values_;
+  std::vector<char> buffer_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_CGROUP_SAMPLER_H_

@@ -1,0 +1,138 @@
+#include "collect/cgroup_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tools/trace_contents.h"
+
+namespace sonde {
+namespace {
+
+// A cgroup tree made of plain files.
+struct CgroupSamplerTest : testing::Test {
+  CgroupSamplerTest() {
+    char name[] = "/tmp/sonde-cgroup-XXXXXX";
+    root = ::mkdtemp(name);
+  }
+  ~CgroupSamplerTest() override { std::filesystem::remove_all(root); }
+
+  void Put(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories(
+        std::filesystem::path(root + path).parent_path());
+    std::ofstream(root + path) << text;
+  }
+  std::string Version2() const {
+    return "30 1 0:26 / " + root + " rw - cgroup2 cgroup2 rw\n";
+  }
+  std::string Version1() const {
+    return "31 1 0:27 / " + root + "/cpu rw - cgroup cgroup rw,cpu,cpuacct\n" +
+           "32 1 0:28 / " + root + "/memory rw - cgroup cgroup rw,memory\n";
+  }
+  // The last value of each series, by "label name"; -1 if it ended.
+  std::map<std::string, int64_t> Close() {
+    CHECK(out->Close().ok());
+    const TraceContents trace = TraceContents::OfBytes(bytes);
+    std::map<std::string, int64_t> last;
+    for (const auto& [id, row] : trace.series)
+      if (const auto at = trace.points.find(id); at != trace.points.end())
+        last[trace.strings.at(row.label) + " " + trace.strings.at(row.name)] =
+            at->second.back().gone ? -1 : at->second.back().value;
+    return last;
+  }
+
+  std::string root;
+  std::shared_ptr<std::string> bytes = std::make_shared<std::string>();
+  std::unique_ptr<TraceWriter> out = TraceWriter::CreateInMemory({}, bytes);
+  FdBudget none{0};  // every reading opens its file
+};
+
+using Last = std::map<std::string, int64_t>;
+
+TEST_F(CgroupSamplerTest, TheOwnCgroupAndThoseAboveThatHaveALimit) {
+  Put("/a/b/c/memory.current", "100\n");
+  Put("/a/b/c/memory.max", "max\n");
+  Put("/a/b/c/cpu.stat", "usage_usec 1\n");
+  Put("/a/b/memory.current", "150\n");  // has no limit: not looked at
+  Put("/a/b/memory.max", "max\n");
+  Put("/a/memory.current", "200\n");
+  Put("/a/memory.max", "1000\n");
+  Put("/a/cpu.stat", "usage_usec 5\nnr_throttled 3\n");
+  Put("/a/cpu.max", "max 100000\n");
+  Put("/cpu.stat", "usage_usec 9\n");  // the machine's
+  CgroupSampler sampler(*out, 4, "0::/a/b/c\n", Version2());
+  sampler.Tick(none);
+  EXPECT_EQ(Close(), (Last{{"/a/b/c cgroup_memory_bytes", 100},
+                           {"/a/b/c cgroup_cpu_ns", 1000},
+                           {"/a cgroup_memory_bytes", 200},
+                           {"/a cgroup_memory_limit_bytes", 1000}}));
+}
+
+TEST_F(CgroupSamplerTest, Version1) {
+  Put("/memory/m/memory.usage_in_bytes", "100\n");
+  Put("/memory/m/memory.limit_in_bytes", "1000\n");
+  Put("/memory/m/memory.oom_control", "under_oom 0\noom_kill 2\n");
+  Put("/cpu/c/cpuacct.usage", "7\n");
+  Put("/cpu/c/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 2\n");
+  Put("/cpu/c/cpu.cfs_quota_us", "-1\n");
+  CgroupSampler sampler(*out, 4, "4:memory:/m\n3:cpu,cpuacct:/c\n0::/x\n",
+                        Version1());
+  sampler.Tick(none);
+  EXPECT_EQ(Close(), (Last{{"/m cgroup_memory_bytes", 100},
+                           {"/m cgroup_memory_limit_bytes", 1000},
+                           {"/m cgroup_oom_kills", 2},
+                           {"/c cgroup_cpu_ns", 7},
+                           {"/c cgroup_cpu_periods", 4},
+                           {"/c cgroup_cpu_throttled_periods", 3},
+                           {"/c cgroup_cpu_throttled_ns", 2}}));
+}
+
+TEST_F(CgroupSamplerTest, OneThatVanishesEndsItsSeriesAndNothingElse) {
+  Put("/a/b/memory.current", "100\n");
+  Put("/a/memory.current", "200\n");
+  Put("/a/memory.max", "1000\n");
+  CgroupSampler sampler(*out, 4, "0::/a/b\n", Version2());
+  sampler.Tick(none);
+  std::filesystem::remove_all(root + "/a/b");
+  Put("/a/memory.current", "250\n");
+  sampler.Tick(none);
+  Put("/a/b/memory.current", "1\n");  // another of the same name
+  Put("/a/memory.current", "300\n");
+  sampler.Tick(none, true);
+  const Last last = Close();
+  EXPECT_EQ(last.at("/a cgroup_memory_bytes"), 300);
+  EXPECT_EQ(last.at("/a/b cgroup_memory_bytes"), -1);
+}
+
+TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
+  Put("/cpu.stat", "usage_usec 9\n");
+  Put("/cpu.pressure", "some avg10=0.00 total=12\n");
+  CgroupSampler sampler(*out, 4, "0::/\n", Version2());
+  sampler.Tick(none, true);
+  EXPECT_EQ(Close(), Last());
+}
+
+TEST_F(CgroupSamplerTest, TheRootOfAContainersNamespaceIsOne) {
+  Put("/memory.current", "100\n");
+  Put("/memory.max", "max\n");
+  CgroupSampler sampler(*out, 4, "0::/\n", Version2());
+  sampler.Tick(none, true);
+  EXPECT_EQ(Close(), (Last{{"/ cgroup_memory_bytes", 100}}));
+}
+
+TEST_F(CgroupSamplerTest, WhatIsReadSeldomIsReadAtTheEnd) {
+  Put("/a/memory.current", "100\n");
+  Put("/a/memory.events", "oom_kill 0\n");
+  CgroupSampler sampler(*out, 4, "0::/a\n", Version2());
+  sampler.Tick(none);
+  Put("/a/memory.events", "oom_kill 1\n");
+  sampler.Tick(none);
+  sampler.Tick(none, true);
+  EXPECT_EQ(Close().at("/a cgroup_oom_kills"), 1);
+}
+
+}  // namespace
+}  // namespace sonde
