@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
 #include "analyze/session_events.h"
 
@@ -397,7 +398,9 @@ const ThreadFacts* Facts::FindThread(uint32_t process, uint32_t thread) const {
 }
 
 Facts FactsOf(std::shared_ptr<const Store> store) {
-  return Builder(std::move(store)).Build();
+  Facts facts = Builder(std::move(store)).Build();
+  facts.series = std::make_shared<RunSeries>(RunSeriesOf(facts));
+  return facts;
 }
 
 }  // namespace sonde

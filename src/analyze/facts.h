@@ -142,6 +142,8 @@ struct OverheadFacts {
   int64_t trace_bytes = 0;
 };
 
+struct RunSeries;
+
 // Everything above, of one trace.
 //
 //  - Parts sum to the whole: CPU of processes, of short_processes and the
@@ -158,6 +160,8 @@ struct Facts {
   MachineFacts machine;
   std::vector<CgroupFacts> cgroups;  // none: no container, or not collected
   std::vector<CpuWindow> windows;
+  // What it used over time: analyze/pattern/run_series.h. Never null.
+  std::shared_ptr<const RunSeries> series;
   uint64_t ticks = 0;  // how often the processes were sampled
   AnnotationFacts said;
   std::vector<Mark> marks;  // in time order

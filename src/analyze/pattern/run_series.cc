@@ -1,9 +1,12 @@
 #include "analyze/pattern/run_series.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
-#include <unordered_map>
+#include <optional>
+#include <set>
 
 #include "analyze/scan.h"
 #include "base/time.h"
@@ -19,42 +22,87 @@ constexpr int64_t kMaxGapNs = kNsPerSec;
 constexpr double kMaxGapTicks = 5;
 
 // A series of the run, and the counters that it is the sum of.
-struct Source {
-  const char* name;
+struct Counters {
+  std::string name;
   const char* unit;
   Series::Scope scope;
-  const char* counter;
-  double scale;  // from one unit of the counter per nanosecond
+  std::string_view counter;
+  double scale;         // from one unit of the counter per nanosecond
+  uint32_t device = 0;  // of scope kDevice
 };
 constexpr auto kProcess = Series::Scope::kProcess;
+constexpr auto kThread = Series::Scope::kThread;
 constexpr auto kMachine = Series::Scope::kMachine;
-constexpr std::array kSources = {
-    Source{"tree_read", "bytes/s", kProcess, "read_bytes", 1e9},
-    Source{"tree_write", "bytes/s", kProcess, "write_bytes", 1e9},
-    Source{"tree_memory", "bytes", kProcess, "rss_bytes", 1},
-    Source{"disk_read", "bytes/s", kMachine, "disk_read_bytes", 1e9},
-    Source{"disk_write", "bytes/s", kMachine, "disk_write_bytes", 1e9},
-    Source{"net_receive", "bytes/s", kMachine, "net_rx_bytes", 1e9},
-    Source{"net_send", "bytes/s", kMachine, "net_tx_bytes", 1e9},
-    Source{"psi_cpu", "share", kMachine, "psi_cpu_some_ns", 1},
-    Source{"psi_io", "share", kMachine, "psi_io_some_ns", 1},
-    Source{"psi_memory", "share", kMachine, "psi_memory_some_ns", 1}};
-constexpr size_t kNoSource = kSources.size();
+constexpr auto kDevice = Series::Scope::kDevice;
+const std::vector<Counters>& FixedSources() {
+  static const std::vector<Counters> sources = {
+      {"tree_system", "cores", kProcess, "cpu_system_ns", 1},
+      {"tree_wait", "cores", kThread, "wait_ns", 1},
+      {"tree_switched", "1/s", kProcess, "involuntary_switches", 1e9},
+      {"tree_read", "bytes/s", kProcess, "read_bytes", 1e9},
+      {"tree_write", "bytes/s", kProcess, "write_bytes", 1e9},
+      {"tree_read_calls", "1/s", kProcess, "read_calls", 1e9},
+      {"tree_read_chars", "bytes/s", kProcess, "read_chars", 1e9},
+      {"tree_faults", "1/s", kProcess, "major_faults", 1e9},
+      {"tree_memory", "bytes", kProcess, "rss_bytes", 1},
+      {"disk_read", "bytes/s", kMachine, "disk_read_bytes", 1e9},
+      {"disk_write", "bytes/s", kMachine, "disk_write_bytes", 1e9},
+      {"disk_busy", "share", kMachine, "disk_busy_ns", 1},
+      {"net_receive", "bytes/s", kMachine, "net_rx_bytes", 1e9},
+      {"net_send", "bytes/s", kMachine, "net_tx_bytes", 1e9},
+      {"psi_cpu", "share", kMachine, "psi_cpu_some_ns", 1},
+      {"psi_io", "share", kMachine, "psi_io_some_ns", 1},
+      {"psi_memory", "share", kMachine, "psi_memory_some_ns", 1},
+      {"running", "1", kMachine, "procs_running", 1},
+      {"swap_free", "bytes", kMachine, "swap_free_bytes", 1},
+      {"cgroup_throttled", "share", kMachine, "cgroup_cpu_throttled_ns", 1},
+      {"cgroup_memory", "bytes", kMachine, "cgroup_memory_bytes", 1},
+      {"cgroup_psi_io", "share", kMachine, "cgroup_psi_io_some_ns", 1}};
+  return sources;
+}
 
-size_t SourceOf(Series::Scope scope, std::string_view counter) {
-  for (size_t i = 0; i < kSources.size(); ++i)
-    if (kSources[i].scope == scope && kSources[i].counter == counter) return i;
-  return kNoSource;
+// What is read of each accelerator.
+struct DeviceCounter {
+  const char* name;
+  const char* unit;
+  const char* counter;
+  double scale;
+};
+constexpr std::array kDeviceCounters = {
+    DeviceCounter{"busy", "share", "gpu_busy_pct", 0.01},
+    DeviceCounter{"memory_busy", "share", "gpu_mem_busy_pct", 0.01},
+    DeviceCounter{"memory", "bytes", "gpu_mem_used_bytes", 1},
+    DeviceCounter{"memory_total", "bytes", "gpu_mem_total_bytes", 1},
+    DeviceCounter{"clock", "MHz", "gpu_clock_mhz", 1},
+    DeviceCounter{"power", "W", "gpu_power_w", 1},
+    DeviceCounter{"temperature", "C", "gpu_temp_c", 1},
+    DeviceCounter{"throttle", "1", "gpu_throttle", 1}};
+constexpr uint32_t kMaxDevices = 256;
+
+// The fixed ones, then those of the devices that this trace has.
+std::vector<Counters> SourcesOf(const Store& store) {
+  std::vector<Counters> out = FixedSources();
+  std::set<uint32_t> devices;
+  for (const auto& [id, row] : store.series())
+    if (row.scope == kDevice && row.scope_id < kMaxDevices)
+      devices.insert(row.scope_id);
+  for (const uint32_t device : devices)
+    for (const DeviceCounter& one : kDeviceCounters)
+      out.push_back({fmt::format("gpu{}_{}", device, one.name), one.unit,
+                     kDevice, one.counter, one.scale, device});
+  return out;
 }
 
 // Reads counters in one pass and sums them by source.
 class CounterPass {
  public:
-  CounterPass(const Facts& facts, const Grid& grid)
+  CounterPass(const Facts& facts, const Grid& grid,
+              const std::vector<Counters>& sources)
       : store_(*facts.store),
         facts_(facts),
         grid_(grid),
-        means_(kSources.size(), WindowMeans(grid)) {}
+        sources_(sources),
+        means_(sources.size(), WindowMeans(grid)) {}
 
   // By source.
   std::vector<RegularSeries> Run() {
@@ -73,16 +121,17 @@ class CounterPass {
       TakeChunk(group->second, chunk.counters.first_ordinal, ticks);
     }
     std::vector<RegularSeries> out;
-    for (size_t i = 0; i < kSources.size(); ++i)
-      out.push_back(means_[i].Take(kSources[i].name, kSources[i].unit,
-                                   kSources[i].scale));
+    for (size_t i = 0; i < sources_.size(); ++i)
+      out.push_back(means_[i].Take(sources_[i].name, sources_[i].unit,
+                                   sources_[i].scale));
     return out;
   }
 
  private:
   // What is known of one counter while its values go by.
   struct Follower {
-    size_t source = kNoSource;
+    std::optional<size_t> of;  // which source
+    size_t source = 0;
     Series::Kind kind = Series::Kind::kTotal;
     Series::Type type = Series::Type::kInt;
     int64_t born_ns = kNoTime;  // its total was 0 then; kNoTime: not known
@@ -97,18 +146,28 @@ class CounterPass {
     uint64_t next_ordinal = 0;
     std::vector<uint32_t> followers;
     // By source: how many counters have a value, and the sum of the gauges.
-    std::array<uint32_t, kSources.size()> live = {};
-    std::array<double, kSources.size()> gauges = {};
-    std::array<double, kSources.size()> grown = {};  // since the last tick
+    std::vector<uint32_t> live;
+    std::vector<double> gauges;
+    std::vector<double> grown;  // since the last tick
   };
+
+  std::optional<size_t> SourceOf(const Series& row) const {
+    const std::string_view counter = store_.Str(row.name);
+    for (size_t i = 0; i < sources_.size(); ++i)
+      if (sources_[i].scope == row.scope && sources_[i].counter == counter &&
+          (row.scope != kDevice || sources_[i].device == row.scope_id))
+        return i;
+    return std::nullopt;
+  }
 
   void Prepare() {
     for (const auto& [id, row] : store_.series()) {
-      const size_t source = SourceOf(row.scope, store_.Str(row.name));
-      if (source == kNoSource || id >= kMaxSeries) continue;
+      const auto source = SourceOf(row);
+      if (!source || id >= kMaxSeries) continue;
       if (id >= followers_.size()) followers_.resize(id + 1);
       Follower& f = followers_[id];
-      f.source = source;
+      f.of = source;
+      f.source = *source;
       f.kind = row.kind;
       f.type = row.type;
       if (row.scope == kProcess) {
@@ -120,6 +179,9 @@ class CounterPass {
       groups_[row.group].followers.push_back(id);
     }
     for (auto& [id, group] : groups_) {
+      group.live.resize(sources_.size());
+      group.gauges.resize(sources_.size());
+      group.grown.resize(sources_.size());
       double span_ns = 0, ticks = 0;
       for (const FrameRef& chunk : store_.counter_chunks()) {
         if (chunk.counters.group != id || chunk.counters.ticks < 2) continue;
@@ -163,7 +225,7 @@ class CounterPass {
   void CloseGauges(Group& group, int64_t now) {
     const int64_t elapsed = Since(group, now);
     if (elapsed == 0) return;
-    for (size_t i = 0; i < kSources.size(); ++i) {
+    for (size_t i = 0; i < sources_.size(); ++i) {
       if (group.live[i] == 0) continue;
       means_[i].Cover(group.last_ns, now);
       if (group.gauges[i] != 0)
@@ -174,7 +236,7 @@ class CounterPass {
 
   void CloseTotals(Group& group, int64_t now) {
     const bool continues = Since(group, now) > 0;
-    for (size_t i = 0; i < kSources.size(); ++i) {
+    for (size_t i = 0; i < sources_.size(); ++i) {
       if (group.grown[i] == 0) continue;
       if (continues) means_[i].Add(group.last_ns, now, group.grown[i]);
       group.grown[i] = 0;
@@ -182,9 +244,8 @@ class CounterPass {
   }
 
   Follower* Find(uint32_t id) {
-    return id < followers_.size() && followers_[id].source != kNoSource
-               ? &followers_[id]
-               : nullptr;
+    return id < followers_.size() && followers_[id].of ? &followers_[id]
+                                                       : nullptr;
   }
 
   void TakeValue(Group& group, const CounterTicks::Change& change,
@@ -217,19 +278,21 @@ class CounterPass {
     if (f->kind == Series::Kind::kGauge) group.gauges[f->source] -= f->value;
     // The tree may have ended, or may go on without a disk: what is left of the
     // sum is 0, which is known as long as others of its group are sampled.
-    if (kSources[f->source].scope == kMachine) --group.live[f->source];
+    const Series::Scope scope = sources_[f->source].scope;
+    if (scope == kMachine || scope == kDevice) --group.live[f->source];
   }
 
   void Forget(Group& group) {
     group.begun = false;
-    group.live.fill(0);
-    group.gauges.fill(0);
+    std::fill(group.live.begin(), group.live.end(), 0);
+    std::fill(group.gauges.begin(), group.gauges.end(), 0);
     for (const uint32_t id : group.followers) followers_[id].live = false;
   }
 
   const Store& store_;
   const Facts& facts_;
   Grid grid_;
+  const std::vector<Counters>& sources_;
   std::vector<WindowMeans> means_;
   std::vector<Follower> followers_;  // by series id
   std::map<uint32_t, Group> groups_;
@@ -263,6 +326,37 @@ std::vector<RegularSeries> CpuSeries(const Facts& facts, const Grid& grid) {
 
 }  // namespace
 
+namespace {
+
+// How busy the accelerators are together.
+void AddAccelerator(RunSeries& run) {
+  RegularSeries sum;
+  std::vector<uint32_t> counts(run.grid.size());
+  for (const RegularSeries& series : run.all) {
+    if (!series.name.starts_with("gpu") || !series.name.ends_with("_busy") ||
+        series.name.ends_with("_memory_busy"))
+      continue;
+    if (sum.values.empty()) sum.values.resize(series.size());
+    for (size_t i = 0; i < series.size(); ++i)
+      if (series.known[i]) {
+        sum.values[i] += series.values[i];
+        ++counts[i];
+      }
+  }
+  if (sum.values.empty()) return;
+  sum.name = "accelerator";
+  sum.unit = "share";
+  sum.grid = run.grid;
+  sum.known.resize(sum.values.size());
+  for (size_t i = 0; i < sum.values.size(); ++i) {
+    sum.known[i] = counts[i] > 0;
+    if (counts[i] > 0) sum.values[i] /= counts[i];
+  }
+  run.all.push_back(std::move(sum));
+}
+
+}  // namespace
+
 const RegularSeries* RunSeries::Find(std::string_view name) const {
   for (const RegularSeries& series : all)
     if (series.name == name) return &series;
@@ -280,7 +374,9 @@ RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
                  std::min(range.end_ns, facts.run.end_ns), width, max_windows);
   if (out.grid.size() == 0) return out;
   std::vector<RegularSeries> cpu = CpuSeries(facts, out.grid);
-  std::vector<RegularSeries> others = CounterPass(facts, out.grid).Run();
+  const std::vector<Counters> sources = SourcesOf(*facts.store);
+  std::vector<RegularSeries> others =
+      CounterPass(facts, out.grid, sources).Run();
   const auto put = [&](RegularSeries& series) {
     if (series.KnownCount() > 0) out.all.push_back(std::move(series));
   };
@@ -288,13 +384,14 @@ RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
   put(cpu[0]);
   put(cpu[1]);
   for (size_t i = 0; i < others.size(); ++i) {
-    if (kSources[i].scope == kMachine && i > 0 &&
-        kSources[i - 1].scope == kProcess) {
+    if (sources[i].scope == kMachine && i > 0 &&
+        sources[i - 1].scope == kProcess) {
       put(cpu[2]);
       put(cpu[3]);
     }
     put(others[i]);
   }
+  AddAccelerator(out);
   return out;
 }
 

@@ -14,18 +14,35 @@ namespace sonde {
 //
 //   tree_cpu        cores    of the command and its descendants
 //   busiest_thread  cores    of whichever thread is the busiest in a moment
+//   tree_system     cores    of tree_cpu, in the kernel
+//   tree_wait       cores    threads that were ready and had no core
+//   tree_switched   1/s      times they were taken off their core
 //   tree_read       bytes/s  from storage, by the tree
 //   tree_write      bytes/s
+//   tree_read_calls 1/s      calls to read, and what they brought, cache and
+//   tree_read_chars bytes/s  pipes included
+//   tree_faults     1/s      pages that had to come from a disk
 //   tree_memory     bytes    resident, summed; shared pages count several times
 //   machine_cpu     cores    busy, of the whole machine
 //   iowait          cores    idle with a disk request open
 //   disk_read       bytes/s  of all disks
 //   disk_write      bytes/s
+//   disk_busy       share    of the time a disk was busy, summed over disks
 //   net_receive     bytes/s  of all interfaces but the loopback
 //   net_send        bytes/s
 //   psi_cpu         share    of the time in which something waited for it
 //   psi_io          share
 //   psi_memory      share
+//   running         1        tasks of the machine that run or are ready
+//   swap_free       bytes
+//   cgroup_throttled  share  time in which its limit held the cgroup back
+//   cgroup_memory   bytes
+//   cgroup_psi_io   share
+//   gpu0_busy       share    of each accelerator, from 0; and gpu0_memory_busy,
+//                            gpu0_memory, gpu0_memory_total (bytes),
+//                            gpu0_clock, gpu0_power, gpu0_temperature,
+//                            gpu0_throttle
+//   accelerator     share    the mean of all gpuN_busy
 //
 // What was never collected is not there.
 struct RunSeries {
