@@ -22,7 +22,8 @@ bool OfRings(const Track& track) {
 }
 
 bool OfRings(const Loss& loss) {
-  return loss.reason.starts_with("ring-") || loss.reason == "names-full";
+  return loss.reason.starts_with("ring-") || loss.reason == "names-full" ||
+         loss.reason == "texts-full";
 }
 
 // What of the trace was there when the state was saved. The rest of what the

@@ -57,6 +57,11 @@ class TraceWriter {
   // The id of a string, 0 for the empty one. Longer ones than 64 KiB are cut.
   uint32_t Intern(std::string_view text);
   const std::string& StringOf(uint32_t id) const { return *strings_[id]; }
+  // The same for texts that may all be different, such as arguments of events:
+  // strings are kept in memory until the end, so beyond kMostTextBytes (a few
+  // million of them) new ones are not. Then 0, though the text is not empty.
+  uint32_t InternText(std::string_view text);
+  static constexpr size_t kMostTextBytes = 256 << 20;
 
   // Ids are given here, the argument's is ignored.
   uint32_t AddTrack(Track track);
@@ -235,6 +240,7 @@ class TraceWriter {
   std::unordered_map<std::string_view, uint32_t> string_ids_;
   std::vector<std::unique_ptr<std::string>> strings_;
   size_t strings_in_file_ = 1, strings_in_journal_ = 1;
+  size_t text_bytes_ = 0;  // taken by InternText()
 
   Table<Track> track_rows_;
   Table<Process> processes_;

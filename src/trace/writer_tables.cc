@@ -51,6 +51,19 @@ uint32_t TraceWriter::Intern(std::string_view text) {
   return id;
 }
 
+uint32_t TraceWriter::InternText(std::string_view text) {
+  // About what one takes besides its bytes: two pointers, a node, a string.
+  constexpr size_t kOverhead = 120;
+  if (text_bytes_ >= kMostTextBytes) {
+    const auto at = string_ids_.find(text);
+    return at == string_ids_.end() ? 0 : at->second;
+  }
+  const size_t before = strings_.size();
+  const uint32_t id = Intern(text);
+  if (strings_.size() > before) text_bytes_ += text.size() + kOverhead;
+  return id;
+}
+
 uint32_t TraceWriter::AddTrack(Track track) {
   track.id = static_cast<uint32_t>(tracks_.size());
   tracks_.emplace_back();

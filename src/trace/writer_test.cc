@@ -240,6 +240,23 @@ TEST_F(WriterTest, ArgumentSetsKeepTheirIdsWhenThereAreMany) {
     ASSERT_EQ(values.at(events[static_cast<size_t>(i)].args), i / 2);
 }
 
+TEST_F(WriterTest, TextsWithoutEndAreNotAllKept) {
+  const auto bytes = std::make_shared<std::string>();
+  const auto writer = TraceWriter::CreateInMemory(FileHeader{}, bytes);
+  std::string text(60'000, 'x');
+  const uint32_t first = writer->InternText(text);
+  uint32_t id = first;
+  size_t kept = 0;
+  for (; id != 0 && kept < 10'000; ++kept) {
+    text.replace(0, 8, std::to_string(10'000'000 + kept));
+    id = writer->InternText(text);
+  }
+  EXPECT_EQ(id, 0u);
+  EXPECT_LT(kept * text.size(), TraceWriter::kMostTextBytes + text.size());
+  EXPECT_EQ(writer->InternText(std::string(60'000, 'x')), first);
+  EXPECT_NE(writer->Intern("a name"), 0u);
+}
+
 TEST_F(WriterTest, TimeOfAGroupNeverRunsBackwards) {
   auto writer = Create();
   Series series;

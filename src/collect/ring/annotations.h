@@ -64,6 +64,8 @@ class Annotations {
   bool waiting() const { return !held_.empty(); }
   // The latest of the times it was told, of the records' clock.
   uint64_t last_time() const { return last_time_; }
+  // Texts of arguments that were left out, because there were too many.
+  uint64_t texts_left_out() const { return extra_.texts_left_out; }
   // Records that could not be, and those taken, that one included.
   uint64_t strange() const { return strange_; }
   uint64_t records() const { return records_; }

@@ -74,8 +74,11 @@ bool TargetRing::Maps(pid_t pid) const {
 // somebody else has that pid here.
 bool TargetRing::FindProcess(int64_t now_ns) {
   const pid_t own = static_cast<pid_t>(reader_.header().pid);
+  // One that has become another program since does not map it any more.
+  const int64_t made_ns = MadeNs();
   if (const auto task = tree_.FindPid(own);
-      task && (!task->alive || Maps(own))) {
+      task && (!task->alive || Maps(own) ||
+               (task->exec_ns != kNoTime && task->exec_ns > made_ns))) {
     process_ = task->number;
     return true;
   }
@@ -257,6 +260,11 @@ void TargetRing::Finish(int64_t at_ns) {
                   "names the program made beyond the 4 MB there is room for; "
                   "their records have none",
                   lost, start_ns_, at_ns});
+  if (const uint64_t left_out = annotations_->texts_left_out(); left_out > 0)
+    out_.AddLoss({"texts-full",
+                  "texts of arguments: the program made more different ones "
+                  "than are kept (256 MB)",
+                  left_out, start_ns_, at_ns});
   if (const uint64_t strange = annotations_->strange(); strange > 0)
     out_.AddLoss({"ring-strange",
                   "records that make no sense here: an end of a range nobody "

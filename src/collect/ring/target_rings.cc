@@ -104,10 +104,7 @@ void TargetRings::FindRings() {
     const std::string_view name = entry->d_name;
     if (!name.ends_with(kRingEnd) || rings_.size() >= kMostRings) continue;
     const std::string stem(name.substr(0, name.size() - kRingEnd.size()));
-    if (ended_.contains(stem) ||
-        std::any_of(rings_.begin(), rings_.end(),
-                    [&](const auto& ring) { return ring->stem() == stem; }))
-      continue;
+    if (ended_.contains(stem) || known_.contains(stem)) continue;
     int& tries = refused_[stem];
     if (tries >= kTries) continue;
     Fd ring(::openat(dir_, entry->d_name,
@@ -121,6 +118,7 @@ void TargetRings::FindRings() {
       continue;
     }
     refused_.erase(stem);
+    known_.insert(stem);
     rings_.push_back(std::make_unique<TargetRing>(
         std::move(ring), std::move(tails), stem, out_, tree_,
         ticks_are_time_ ? &clock_ : nullptr));
@@ -185,6 +183,7 @@ void TargetRings::End(size_t at, int64_t at_ns) {
   ended_records_ += ring.records();
   if (ring.process() != 0 && ring.last_ns() != kNoTime)
     tree_.NoteLife(ring.process(), ring.last_ns());
+  known_.erase(ring.stem());
   ended_.insert(ring.stem());
   saved_.erase(ring.stem());
   save_again_ = true;

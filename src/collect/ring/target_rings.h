@@ -100,6 +100,7 @@ class TargetRings {
   std::vector<std::unique_ptr<TargetRing>> rings_;
   // Names that are no rings, or not ours to read.
   std::map<std::string, int> refused_;
+  std::set<std::string> known_;  // names of rings_
   // Those done with, until what they held is safe.
   std::set<std::string> ended_;
   RingsStateFile state_file_;

@@ -45,6 +45,13 @@ void WireExtra::Clear() {
   flow_in = flow_out = 0;
 }
 
+uint32_t WireExtra::Text(std::string_view text, TraceWriter& out) {
+  const uint32_t id = out.InternText(text);
+  if (id != 0 || text.empty()) return id;
+  ++texts_left_out;
+  return out.Intern("(one of too many different texts)");
+}
+
 bool WireExtra::Parse(std::span<const uint64_t> words, WireNames& names,
                       TraceWriter& out) {
   Clear();
@@ -80,7 +87,7 @@ bool WireExtra::Parse(std::span<const uint64_t> words, WireNames& names,
         std::string text(reinterpret_cast<const char*>(value.data()), bytes);
         if (type == SONDE_ARG_CUT_TEXT) text += " ...";
         arg.type = Arg::Type::kString;
-        arg.string_value = out.Intern(text);
+        arg.string_value = Text(text, out);
         break;
       }
       case SONDE_ARG_BYTES:
@@ -94,7 +101,7 @@ bool WireExtra::Parse(std::span<const uint64_t> words, WireNames& names,
         }
         if (type == SONDE_ARG_CUT_BYTES) text += " ...";
         arg.type = Arg::Type::kString;
-        arg.string_value = out.Intern(text);
+        arg.string_value = Text(text, out);
         break;
       }
       case SONDE_ARG_NAME:
@@ -106,7 +113,7 @@ bool WireExtra::Parse(std::span<const uint64_t> words, WireNames& names,
         std::snprintf(text, sizeof(text), "0x%llx",
                       static_cast<unsigned long long>(first));
         arg.type = Arg::Type::kString;
-        arg.string_value = out.Intern(text);
+        arg.string_value = Text(text, out);
         break;
       }
       case SONDE_ARG_CATEGORY:

@@ -24,11 +24,16 @@ struct WireExtra {
   bool has_time = false;
   bool global = false;                 // its ids are known to others
   uint64_t flow_in = 0, flow_out = 0;  // as the program numbers them
+  // Texts there was no room for, ever.
+  uint64_t texts_left_out = 0;
 
   void Clear();
   // Replaces it by what `words` say. False if they are not whole.
   bool Parse(std::span<const uint64_t> words, WireNames& names,
              TraceWriter& out);
+
+ private:
+  uint32_t Text(std::string_view text, TraceWriter& out);
 };
 
 }  // namespace sonde
