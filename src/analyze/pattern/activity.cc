@@ -66,7 +66,7 @@ double TwoLevelThreshold(std::vector<double> values, double& explained) {
 Activity ActivityOf(const RegularSeries& series) {
   Activity out;
   out.on.resize(series.size());
-  const std::vector<double> level = WithoutTrend(series);
+  const std::vector<double> level = WithoutTrendAndSpikes(series);
   std::vector<double> known;
   for (size_t i = 0; i < series.size(); ++i)
     if (series.known[i]) known.push_back(level[i]);

@@ -24,8 +24,8 @@ struct Activity {
 };
 
 // The windows are told apart by Otsu's threshold on the values without their
-// straight trend; one that lies less than a tenth of the distance beyond it
-// does not end a stretch.
+// straight trend and spikes; one that lies less than a
+// tenth of the distance beyond it does not end a stretch.
 Activity ActivityOf(const RegularSeries& series);
 
 // Otsu's threshold: the mean of the two levels that explain most of the

@@ -76,12 +76,13 @@ double IndependentWindows(const Pair& p) {
   return p.n / std::max(1.0, sum);
 }
 
-// The mean over all cycles of the phase between the two, each cycle of length
-// 1: its argument is the phase, its length says whether the phase is kept.
+// The mean over all cycles of the phase between the two, weighted by how much
+// both move: its argument is the phase, its length (1 at most) says whether the
+// phase is kept.
 std::complex<double> PhaseLock(const Pair& p, double period) {
   const std::vector<double> a = Centred(p.a), b = Centred(p.b);
   std::complex<double> sum;
-  double cycles = 0;
+  double weights = 0;
   for (double begin = 0; begin + period <= static_cast<double>(a.size());
        begin += period) {
     std::complex<double> of_a, of_b;
@@ -94,27 +95,21 @@ std::complex<double> PhaseLock(const Pair& p, double period) {
       of_b += b[i] * turn;
     }
     const std::complex<double> between = of_a * std::conj(of_b);
-    // A cycle in which one did not move says that there is no lock.
-    if (std::abs(between) > 0) sum += between / std::abs(between);
-    ++cycles;
+    sum += between;
+    weights += std::abs(between);
   }
-  return cycles > 0 ? sum / cycles : sum;
+  return weights > 0 ? sum / weights : sum;
 }
 
-// By the phase at a period that both have.
-void JudgePeriodic(const Pair& p, const Period& a, const Period& b,
+// By the phase at a period that both have. False if they do not keep it.
+bool JudgePeriodic(const Pair& p, const Period& a, const Period& b,
                    Alternation& out) {
   const double period = (a.windows + b.windows) / 2;
   const std::complex<double> lock = PhaseLock(p, period);
   const double kept = std::abs(lock);
+  if (kept < kMinLock) return false;
   const double phase =
       std::fmod(std::arg(lock) * 180 / std::numbers::pi + 360, 360);
-  if (kept < kMinLock) {
-    out.relation = Relation::kUnrelated;
-    out.confidence = 1 - kept;
-    out.why = "they repeat equally often, but do not keep their phase";
-    return;
-  }
   out.period_s = p.first.grid.SecondsOf(period);
   out.phase_deg = phase;
   const double apart = std::min(phase, 360 - phase);
@@ -138,9 +133,10 @@ void JudgePeriodic(const Pair& p, const Period& a, const Period& b,
         fmt::format("one follows the other by {:.0f} degrees, {}; they overlap",
                     apart, every);
   }
+  return true;
 }
 
-// By the correlation of on and off, if there is no common period.
+// By the correlation of on and off, if there is no common rhythm.
 void JudgeCorrelation(const Pair& p, Alternation& out) {
   const double correlation =
       Correlation(out.first_share, out.second_share, out.both_share);
@@ -204,16 +200,14 @@ Alternation AlternationOf(const RegularSeries& first,
   const std::optional<Period> a = PeriodOf(p.first), b = PeriodOf(p.second);
   const double ratio = a && b ? a->windows / b->windows : 0;
   const bool same = std::abs(ratio - 1) <= kSamePeriod;
-  if (a && b && same) {
-    JudgePeriodic(p, *a, *b, out);
-  } else if (a && b) {
+  if (a && b && !same) {
     out.relation = Relation::kUnrelated;
     out.confidence = std::sqrt(a->strength * b->strength);
     out.why =
         fmt::format("one repeats every {}, the other every {}",
                     FormatDuration(static_cast<int64_t>(a->seconds * 1e9)),
                     FormatDuration(static_cast<int64_t>(b->seconds * 1e9)));
-  } else {
+  } else if (!a || !b || !JudgePeriodic(p, *a, *b, out)) {
     JudgeCorrelation(p, out);
   }
   out.confidence = std::clamp(out.confidence, 0.0, 1.0);

@@ -86,6 +86,50 @@ TEST(AlternationTest, WithoutAPeriodByCorrelation) {
   EXPECT_LE(Count(alone)[Relation::kAlternate], 2);
 }
 
+TEST(AlternationTest, CyclesNeedNotBeEquallyLong) {
+  const auto made = [](double jitter, uint32_t seed, uint32_t other) {
+    return MadePair::Of(JitteredSquare(25, jitter, 50, 350, seed),
+                        JitteredSquare(25, jitter, 95, 5, other), seed);
+  };
+  for (const double jitter : {0.05, 0.2, 0.5}) {
+    const auto opposed = [&](uint32_t seed) {
+      return made(jitter, seed, seed);
+    };
+    EXPECT_GE(Count(opposed)[Relation::kAlternate], 38) << jitter;
+  }
+  // With less jitter two that begin in opposition stay so to the end.
+  for (const double jitter : {0.2, 0.5}) {
+    const auto alone = [&](uint32_t seed) {
+      return made(jitter, seed, seed + 999);
+    };
+    EXPECT_LE(Count(alone)[Relation::kAlternate], 2) << jitter;
+  }
+}
+
+TEST(AlternationTest, APhaseThatIsNotKeptIsNotBelieved) {
+  // It runs ahead for half of the time and behind for the other half.
+  const MadePair pair = MadePair::Of(
+      Square(25, 50, 350, 0, 0.3),
+      [](double t) { return Square(25, 5, 95, t < 250 ? 0.65 : 0.35, 0.3)(t); },
+      1);
+  const Alternation a = AlternationOf(pair.cpu, pair.accelerator);
+  EXPECT_FALSE(a.found());
+  EXPECT_FALSE(a.phase_deg);
+  EXPECT_EQ(a.why, "they went up and down too seldom to tell it from chance");
+}
+
+TEST(AlternationTest, OneThatStandsStillForAWhileHidesNothing) {
+  const auto starved = [](uint32_t seed) {
+    return MadePair::Of(
+        [](double t) { return t > 350 ? 20 : Square(16, 50, 350)(t); },
+        [](double t) {
+          return t > 350 ? Square(9, 5, 50)(t) : Square(16, 5, 95, 0.5)(t);
+        },
+        seed);
+  };
+  EXPECT_GE(Count(starved)[Relation::kAlternate], 38);
+}
+
 TEST(AlternationTest, OtherPeriodsAreUnrelated) {
   for (const double other : {37.0, 60.0, 90.0, 95.0, 106.0, 150.0}) {
     const auto made = [&](uint32_t seed) {

@@ -72,6 +72,23 @@ inline Shape Line(double at_0, double per_window) {
   return [=](double t) { return at_0 + per_window * t; };
 }
 
+// High for the first half of each cycle; a cycle is a period long, or up to
+// `jitter` of it longer or shorter.
+inline Shape JitteredSquare(double period, double jitter, double low,
+                            double high, uint32_t seed) {
+  auto random = std::make_shared<std::mt19937>(seed);
+  auto begin = std::make_shared<double>(0);
+  auto length = std::make_shared<double>(period);
+  return [=](double t) {
+    while (t >= *begin + *length) {
+      *begin += *length;
+      *length = period * std::uniform_real_distribution<double>(
+                             1 - jitter, 1 + jitter)(*random);
+    }
+    return t < *begin + *length / 2 ? high : low;
+  };
+}
+
 // On or off for stretches of random length, `mean` windows on average.
 inline Shape Telegraph(double mean, double low, double high, uint32_t seed) {
   auto random = std::make_shared<std::mt19937>(seed);

@@ -17,7 +17,7 @@ namespace sonde {
 namespace {
 
 constexpr size_t kMinWindows = 24;
-constexpr double kIdleShare = 0.02;   // of the full scale, but for a twentieth
+constexpr double kIdleShare = 0.02;   // of the full scale, but for a tenth
 constexpr double kHeldWindow = 0.05;  // of a window: it was held back
 constexpr double kMinHeld = 0.1;      // of the windows
 constexpr double kHeldBand = 0.2;     // of the level: how still it is held
@@ -87,12 +87,14 @@ class Namer {
 
   bool Idle() {
     const double most = kIdleShare * context_.full_scale.value_or(0);
-    if (out_.high > most || out_.low < -most) return false;
-    const double room = most > 0 ? out_.high / most : 0;
-    Decide(PatternKind::kIdle, 1 - room / 2,
-           most > 0 ? fmt::format("idle: {} at most, but for moments",
-                                  Show(out_.high))
-                    : "idle: always 0");
+    const double high = Quantile(values_, 0.9), low = Quantile(values_, 0.1);
+    const bool always_0 = std::all_of(values_.begin(), values_.end(),
+                                      [](double v) { return v == 0; });
+    if (!always_0 && (most == 0 || high > most || low < -most)) return false;
+    Decide(PatternKind::kIdle, always_0 ? 1 : 1 - high / most / 2,
+           always_0
+               ? "idle: always 0"
+               : fmt::format("idle: {} at most, but for moments", Show(high)));
     return true;
   }
 

@@ -9,8 +9,6 @@
 namespace sonde {
 namespace {
 
-// As many values at each end are cut: fewer than the cycles we ask for.
-constexpr size_t kCut = 2;
 constexpr double kMinCycles = 3;
 constexpr size_t kMinLag = 4;
 // What a peak must rise above the trough before it, in standard deviations of
@@ -25,16 +23,6 @@ constexpr double kMinHeightSigmas = 2.8;
 constexpr double kAsHigh = 0.8;
 // Of the first peak: the least that those at its multiples must rise.
 constexpr double kEcho = 0.6;
-
-void CutExtremes(RegularSeries& series) {
-  std::vector<double> sorted = series.KnownValues();
-  const auto low = sorted.begin() + kCut;
-  std::nth_element(sorted.begin(), low, sorted.end());
-  const double least = *low;
-  const auto high = sorted.end() - 1 - kCut;
-  std::nth_element(sorted.begin(), high, sorted.end());
-  for (double& v : series.values) v = std::clamp(v, least, *high);
-}
 
 // By the weights 1, 2, 1: a pulse of one window every 20.5 windows is as alike
 // to itself after 20 and 21 as after 41.
@@ -127,12 +115,7 @@ std::optional<Period> PeriodOf(const RegularSeries& series) {
   if (count < kMinPeriodWindows) return std::nullopt;
   double most = 0, squares = 0;
   for (const double v : p.KnownValues()) most = std::max(most, std::abs(v));
-  // A spike is seen when the trend is gone, the trend when spikes are cut.
-  p.values = WithoutTrend(p);
-  for (int round = 0; round < 2; ++round) {
-    CutExtremes(p);
-    p.values = WithoutTrend(p);
-  }
+  p.values = WithoutTrendAndSpikes(p);
   for (const double v : p.values) squares += v * v;
   // What is left of a constant or a ramp is rounding.
   if (squares <= 1e-18 * most * most * static_cast<double>(count))

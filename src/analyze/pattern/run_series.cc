@@ -405,8 +405,6 @@ PatternContext ContextOf(const Facts& facts, const RegularSeries& series) {
     out.full_scale = 1;
   } else if (series.name == "machine_cpu" || series.name == "iowait") {
     if (facts.machine.cores > 0) out.full_scale = facts.machine.cores;
-  } else if (series.name == "tree_memory") {
-    out.full_scale = facts.machine.mem_total_bytes;
   } else if (series.unit == "share") {
     out.full_scale = 1;
   }

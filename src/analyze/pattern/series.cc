@@ -8,6 +8,21 @@
 #include "base/check.h"
 
 namespace sonde {
+namespace {
+
+void CutExtremes(std::vector<double>& values) {
+  // Fewer than the cycles that a period needs.
+  constexpr ptrdiff_t kCut = 2;
+  if (values.size() < 10) return;
+  std::vector<double> sorted = values;
+  std::nth_element(sorted.begin(), sorted.begin() + kCut, sorted.end());
+  const double least = sorted[kCut];
+  std::nth_element(sorted.begin(), sorted.end() - 1 - kCut, sorted.end());
+  const double most = *(sorted.end() - 1 - kCut);
+  for (double& v : values) v = std::clamp(v, least, most);
+}
+
+}  // namespace
 
 Grid Grid::Over(int64_t begin_ns, int64_t end_ns, int64_t period_ns,
                 size_t max_windows) {
@@ -142,6 +157,17 @@ std::vector<double> WithoutTrend(const RegularSeries& series) {
       out[i] =
           series.values[i] - v_mean - slope * (static_cast<double>(i) - t_mean);
   return out;
+}
+
+std::vector<double> WithoutTrendAndSpikes(const RegularSeries& series) {
+  RegularSeries out = series;
+  out.values = WithoutTrend(series);
+  // A spike is seen when the trend is gone, the trend when spikes are cut.
+  for (int round = 0; round < 2; ++round) {
+    CutExtremes(out.values);
+    out.values = WithoutTrend(out);
+  }
+  return std::move(out.values);
 }
 
 double Quantile(std::vector<double> values, double q) {

@@ -102,6 +102,11 @@ class SeriesBuilder {
 // is not known is 0.
 std::vector<double> WithoutTrend(const RegularSeries& series);
 
+// The same without spikes: the two highest values are brought down to the third
+// and the two lowest up, or one spike would speak for the rest. Of fewer than
+// ten values none is.
+std::vector<double> WithoutTrendAndSpikes(const RegularSeries& series);
+
 // The value below which a share `q` of the values lies; 0 of none.
 double Quantile(std::vector<double> values, double q);
 
