@@ -31,8 +31,8 @@ std::string_view NameOf(PatternKind kind);
 // What is known about a series besides its values. Everything may be absent;
 // then the kinds that need it are not decided.
 struct PatternContext {
-  // The most it could be: the cores the program may use, 1 for a share, the
-  // machine's memory. Without it only what is always 0 is idle.
+  // The most it could be: the cores the program may use, 1 for a share. Without
+  // it only what is always 0 is idle.
   std::optional<double> full_scale;
   // What one core adds to it, 1 for a series in cores. For kOneCore, which
   // needs full_scale as well.

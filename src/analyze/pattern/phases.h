@@ -18,8 +18,7 @@ struct Phase {
     kWarmUp,      // it works, but not yet as it will
     kSteady,      // it does what it was started for
     kCheckpoint,  // works less for a moment, and writes
-    kEvaluation,  // works less for a moment, again and again, and writes
-                  // nothing
+    kEvaluation,  // the same again and again, but writes no more than else
     kDip,         // works less for a moment; why is not known
     kEnd,         // after it last worked hard
   };

@@ -115,7 +115,8 @@ SeriesBuilder::SeriesBuilder(const Grid& grid, Series::Kind kind,
     : kind_(kind), max_gap_ns_(max_gap_ns), means_(grid) {}
 
 void SeriesBuilder::Add(int64_t time_ns, double value) {
-  if (!std::isfinite(value) || (last_ && time_ns <= last_->time_ns)) return;
+  if (!(std::abs(value) <= kMaxValue) || (last_ && time_ns <= last_->time_ns))
+    return;
   const std::optional<Point> before =
       std::exchange(last_, Point{time_ns, value});
   if (!before) return;

@@ -82,8 +82,8 @@ class WindowMeans {
 //    over the time since the sample before, and becomes a rate per second.
 //  - Samples further apart than `max_gap_ns` leave a gap, as does a total that
 //    falls because it began anew. A gap is not known; it is never 0.
-//  - Samples that go back in time, and values that are not numbers, are left
-//    out.
+//  - Samples that go back in time, and values that are no numbers or beyond
+//    1e18, are left out.
 class SeriesBuilder {
  public:
   SeriesBuilder(const Grid& grid, Series::Kind kind, int64_t max_gap_ns);

@@ -57,6 +57,7 @@ TEST(SeriesBuilderTest, AGapIsNotKnown) {
   total.Add(6 * kSec, 27);
   total.Add(7 * kSec, 3);        // began anew
   total.Add(13 * kSec / 2, 99);  // back in time
+  total.Add(15 * kSec / 2, std::nan(""));
   total.Add(8 * kSec, 4);
   const RegularSeries s = total.Take("t", "");
   const std::vector<uint8_t> known = {1, 1, 0, 0, 0, 1, 0, 1};
