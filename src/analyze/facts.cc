@@ -130,6 +130,10 @@ class Builder {
         w->known = false;
     }
     run_.paused_ns = std::min(run_.paused_ns, run_.wall_ns);
+    run_.steady_ns = MetaNs(store_, "steady_ns");
+    for (CpuWindow& window : facts_.windows)
+      if (run_.steady_ns && window.from_ns < *run_.steady_ns)
+        window.known = false;
   }
 
   int64_t WallOf(int64_t start_ns, int64_t end_ns) const {

@@ -94,6 +94,9 @@ struct RunFacts {
   int64_t end_ns = 0;
   int64_t wall_ns = 0;
   int64_t paused_ns = 0;  // of wall_ns: collection was paused
+  // `--delay auto` found the start-up to be over then; earlier windows are not
+  // known.
+  MaybeNs steady_ns;
   MaybeNs cpu_ns;
   // Where cpu_ns comes from: "rusage" (the kernel's account of the command and
   // its waited-for descendants) or "processes" (the sum of those seen).

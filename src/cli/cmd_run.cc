@@ -36,7 +36,8 @@ output, signals and exit status are as without sonde.
   --force            overwrite the trace if it exists
   -t, --for TIME     end the recording after TIME (30m, 90s, 2h; a plain number
                      is minutes); the command goes on, sonde waits for it
-  --delay TIME       sample nothing before TIME (90s) has passed
+  --delay TIME       sample nothing before TIME (90s) has passed; `auto`: judge
+                     only what comes after the start-up, as its signals tell
   --stop-file FILE   end the recording when FILE appears; one that is left over
                      is removed at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)

@@ -42,7 +42,8 @@ then it says what limits it.
   --force            overwrite the trace if it exists
   -t, --for TIME     end after TIME (30m, 90s, 2h; a plain number is minutes;
                      default: 1h)
-  --delay TIME       sample nothing before TIME (90s) has passed
+  --delay TIME       sample nothing before TIME (90s) has passed; `auto`: judge
+                     only what comes after the start-up, as its signals tell
   --stop-file FILE   end when FILE appears; one that is left over is removed at
                      the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)

@@ -10,6 +10,7 @@ namespace sonde {
 namespace {
 
 constexpr int64_t kNsPerMinute = 60 * kNsPerSec;
+constexpr char kAuto[] = "auto";
 
 Error Wrong(const std::string& verb, const std::string& what,
             std::string hint) {
@@ -28,14 +29,14 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
           "minutes");
     life.for_ns = *ns;
   }
-  if (!args.delay.empty()) {
+  if (!args.delay.empty() && args.delay != kAuto) {
     // Without a unit some would mean seconds and others minutes.
     const auto ns = ParseDuration(args.delay, 0);
     if (!ns || *ns <= 0)
       return Wrong(verb,
                    "--delay is a time with its unit, not '" +
                        Printable(args.delay) + "'",
-                   "--delay 90s or --delay 2m");
+                   "--delay 90s, --delay 2m or --delay auto");
     life.delay_ns = *ns;
   }
   if (life.for_ns > 0 && life.delay_ns >= life.for_ns)
@@ -88,6 +89,7 @@ Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
   }
   TRY(options.life, LifeOf(args, verb));
   options.recording.rate_hz = args.rate_hz;
+  options.recording.find_steady = args.delay == kAuto;
   options.recording.all_args = args.all_args;
   options.recording.environment_values = args.environment;
   options.replace = args.force;

@@ -183,6 +183,8 @@ Json RunOf(const Report& report) {
           {"exit", ExitOf(store.Meta("exit"))},
           {"wall_ns", run.wall_ns},
           {"paused_ns", run.paused_ns},
+          {"steady_ns", Maybe(run.steady_ns)},
+          {"steady_why", Text(store.Meta("steady_why"))},
           {"cpu_ns", Maybe(run.cpu_ns)},
           {"cpu_from", Text(run.cpu_from)},
           {"cores_used", Maybe(run.cores_used)},

@@ -156,6 +156,14 @@ Lines RunLines(const Report& report) {
                         FormatBytes(*run.max_rss_bytes));
   if (run.paused_ns > 0)
     text += fmt::format(", paused {}", FormatDuration(run.paused_ns));
+  if (const std::string why = store.Meta("steady_why"); !why.empty())
+    text += fmt::format(
+        ", judged {} ({})",
+        run.steady_ns
+            ? "from " + FormatDuration(Elapsed(run.begin_ns, *run.steady_ns)) +
+                  " on"
+            : "as a whole",
+        Printable(why, 120));
   if (const std::string exit = store.Meta("exit"); !exit.empty())
     text += ", " + Printable(exit, 20);
   // The command itself, or what it left behind.

@@ -57,6 +57,7 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   sampler.rate_hz = options.rate_hz;
   sampler.cgroup = cgroup;
   sampler_ = Sampler::Create(*out_, *tree_, sampler);
+  if (options.find_steady) steady_.emplace();
   auto rings = TargetRings::Create(session, *out_, *tree_);
   if (rings.ok())
     rings_ = rings.Take();
@@ -69,7 +70,30 @@ bool Recording::Tick(int64_t now_ns) {
   tree_->Poll(now_ns);
   if (paused()) return false;
   sampler_->Tick(now_ns);
+  if (steady_) LookForSteady(now_ns);
   return true;
+}
+
+void Recording::LookForSteady(int64_t now_ns) {
+  const Sampler::Used used = sampler_->used();
+  const double elapsed_s = static_cast<double>(now_ns - used_ns_) / 1e9;
+  if (elapsed_s <= 0) return;
+  const auto why = steady_->Add(
+      now_ns, static_cast<double>(used.cpu_ns - used_.cpu_ns) / 1e9 / elapsed_s,
+      std::nullopt,
+      static_cast<double>(used.io_bytes - used_.io_bytes) / elapsed_s);
+  used_ = used;
+  used_ns_ = now_ns;
+  if (!why) return;
+  steady_.reset();
+  out_->PutMeta("steady_ns", std::to_string(now_ns));
+  out_->PutMeta("steady_why", *why);
+  Event event;
+  event.begin_ns = started_ns_;
+  event.dur_ns = now_ns - started_ns_;
+  event.name = out_->Intern("start-up");
+  event.category = out_->Intern("session");
+  out_->AddEvent(track_, event);
 }
 
 int64_t Recording::next_drain_ns() const {
@@ -183,6 +207,8 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
   out_->PutMeta("not_collected", Dump(missing));
   out_->PutMeta("ended_ns", std::to_string(ended_ns));
   out_->PutMeta("ended_by", ended_by);
+  if (steady_)
+    out_->PutMeta("steady_why", "no steady work was seen before the end");
   AddClock();
   // Sealing is most of what is left to do, so the cost is taken after it.
   out_->Seal();

@@ -15,6 +15,7 @@
 #include "collect/process_tree.h"
 #include "collect/ring/target_rings.h"
 #include "collect/sampler.h"
+#include "collect/steady_watch.h"
 #include "collect/watch_target.h"
 #include "trace/writer.h"
 
@@ -38,6 +39,9 @@ class Recording {
     bool use_perf = true;
     bool all_args = false;
     bool environment_values = false;
+    // Look for the moment when the program's start-up is over. All is recorded;
+    // the moment is written down, and the report judges what comes after it.
+    bool find_steady = false;
   };
 
   // `root` waits before its exec; 0 if a target is watched. `session` is the
@@ -93,6 +97,7 @@ class Recording {
  private:
   size_t Descendants() const;
   void AddClock();
+  void LookForSteady(int64_t now_ns);
 
   const WatchTarget* const target_;
   std::unique_ptr<TraceWriter> out_;
@@ -107,6 +112,9 @@ class Recording {
   int64_t started_ns_ = 0;
   int64_t sealed_ns_ = 0;
   std::optional<int64_t> paused_since_ns_;
+  std::optional<SteadyWatch> steady_;  // until the moment is found
+  Sampler::Used used_;                 // at its last sample
+  int64_t used_ns_ = 0;
 };
 
 }  // namespace sonde

@@ -62,6 +62,7 @@ struct ProcessState {
   pid_t pid = 0;
   clockid_t clock = 0;
   int64_t cpu_ns = -1;
+  uint64_t io_bytes = 0;
   int64_t files_cpu_ns = -1;  // its CPU clock when its files were read
   int64_t files_ns = 0;       // and when that was
   ProcFile stat, io;
@@ -95,6 +96,7 @@ class TreeSampler : public Sampler {
   void Tick(int64_t now_ns) override;
   void Finish() override { cgroup_.Tick(budget_, true); }
   int64_t EndHelpers() override { return devices_.EndHelpers(); }
+  Used used() const override;
   std::vector<NotCollected> not_collected() const override;
 
  private:
@@ -134,6 +136,7 @@ class TreeSampler : public Sampler {
   CgroupSampler cgroup_;
   DeviceSampler devices_;
   std::map<uint32_t, ProcessState> processes_;
+  Used ended_;  // by processes that are gone
   uint64_t seen_changes_ = UINT64_MAX;
   int64_t next_machine_ns_ = 0;
   int64_t next_switches_ns_ = 0;
@@ -262,6 +265,8 @@ void TreeSampler::Sync(int64_t now_ns) {
     process.stat.Close(budget_);
     process.io.Close(budget_);
     EndSeries(kProcessTable, process.series);
+    ended_.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
+    ended_.io_bytes += process.io_bytes;
     at = processes_.erase(at);
   }
   for (const auto& [number, one] : live) {
@@ -327,6 +332,15 @@ void TreeSampler::Tick(int64_t now_ns) {
   slow_gone_.clear();
 }
 
+Sampler::Used TreeSampler::used() const {
+  Used out = ended_;
+  for (const auto& [number, process] : processes_) {
+    out.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
+    out.io_bytes += process.io_bytes;
+  }
+  return out;
+}
+
 void TreeSampler::SampleProcess(ProcessState& process) {
   timespec clock;
   if (::clock_gettime(process.clock, &clock) != 0) return;
@@ -372,6 +386,7 @@ void TreeSampler::SampleFiles(ProcessState& process) {
       Put(process, kWriteCalls, io->write_calls);
       Put(process, kReadBytes, io->read_bytes);
       Put(process, kWriteBytes, io->write_bytes);
+      process.io_bytes = io->read_bytes + io->write_bytes;
     } else if (error == EACCES || error == EPERM) {
       process.io_denied = io_denied_ = true;
     }

@@ -35,6 +35,14 @@ class Sampler {
 
   // Samples everything that is due at `now_ns`.
   virtual void Tick(int64_t now_ns) = 0;
+  // What the tree has used so far, as of the last tick: of processes that were
+  // sampled, those that have ended included. Only differences mean something.
+  struct Used {
+    int64_t cpu_ns = 0;
+    uint64_t io_bytes = 0;  // of storage
+  };
+  virtual Used used() const = 0;
+
   // The recording ends: what is read seldom is read once more.
   virtual void Finish() = 0;
 

@@ -153,6 +153,49 @@ def two_recorders_of_one_flag_do_not_collide():
         true(name, run.check(os.path.join(where, name))["finished"])
 
 
+# Idle for two seconds, then 0.4 cores, also where others want them.
+WARM_UP = """
+import time
+time.sleep(2)
+end = time.monotonic() + %s
+while time.monotonic() < end:
+    next, used = time.monotonic() + 0.1, time.process_time()
+    while time.process_time() < used + 0.04: pass
+    time.sleep(max(0, next - time.monotonic()))
+"""
+
+
+def delay_auto_finds_the_end_of_the_start_up():
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "-o", trace, "--delay", "auto", "--",
+                           "/usr/bin/python3", "-c", WARM_UP % 9],
+                          capture_output=True, text=True, timeout=60)
+    equal("status", done.returncode, 0)
+    report = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
+                                       capture_output=True, timeout=60).stdout)
+    found = report["run"]
+    true(f"why {found['steady_why']}", "the CPU has kept 0." in found["steady_why"])
+    after = (found["steady_ns"] - report["clock"]["started_ns"]) / 1e9
+    true(f"after {after}", 4 <= after < 11)
+    # What came before is kept, and told apart.
+    true(f"ticks {found['ticks']}", found["ticks"] > 80)
+    names = [e["name"] for e in run.check(trace)["session"]]
+    equal("slices", names, ["start-up"])
+    text = " ".join(done.stderr.split())
+    true(text, "s on (the CPU has kept 0." in text)
+
+
+def delay_auto_without_such_a_moment_judges_all():
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "-o", trace, "--delay", "auto", "--",
+                           "sleep", "1"], capture_output=True, text=True, timeout=60)
+    meta = run.check(trace)["meta"]
+    equal("why", meta["steady_why"], "no steady work was seen before the end")
+    true("no moment", "steady_ns" not in meta)
+    text = " ".join(done.stderr.split())
+    true(text, "judged as a whole (no steady work was seen before the end)" in text)
+
+
 def senseless_lives_are_refused():
     refused("--for is a time of more than 0, not '0'", "--for", "0")
     refused("--for is a time of more than 0, not '-5m'", "--for=-5m")
@@ -168,6 +211,8 @@ for test in (for_ends_the_recording_and_not_the_command, a_plain_number_is_minut
              a_command_that_ends_first_ends_it, delay_samples_nothing_before,
              a_command_that_ends_in_the_delay_is_told, resume_ends_the_delay,
              stop_file_ends_the_recording_and_not_the_command,
-             two_recorders_of_one_flag_do_not_collide, senseless_lives_are_refused):
+             two_recorders_of_one_flag_do_not_collide,
+             delay_auto_finds_the_end_of_the_start_up,
+             delay_auto_without_such_a_moment_judges_all, senseless_lives_are_refused):
     run.case(test.__name__, test)
 run.done()

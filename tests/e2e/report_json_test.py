@@ -83,6 +83,7 @@ REPORT = {
               "started_ns": INT, "ended_ns": INT},
     "run": {
         "command": [TEXT], "wall_ns": INT, "paused_ns": INT,
+        "steady_ns": Maybe(INT), "steady_why": Maybe(TEXT),
         "exit": Maybe({"kind": Words("exit", "signal"), "code": INT}),
         "cpu_ns": Maybe(INT), "cpu_from": Maybe(Words("rusage", "processes")),
         "cores_used": Maybe(NUMBER), "max_rss_bytes": Maybe(INT),
