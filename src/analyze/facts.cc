@@ -225,6 +225,7 @@ class Builder {
       group.name = p.name;
       ++group.count;
       group.cpu_unknown += p.cpu_ns ? 0 : 1;
+      group.exit_unknown += row.exit == Process::Exit::kUnknown ? 1 : 0;
       group.failed += (row.exit == Process::Exit::kExited ||
                        row.exit == Process::Exit::kSignaled) &&
                               row.exit_code != 0

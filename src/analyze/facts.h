@@ -64,10 +64,11 @@ struct ProcessFacts {
 struct ShortProcesses {
   std::string name;
   uint64_t count = 0;
-  uint64_t failed = 0;       // exit status other than 0, or a signal
-  uint64_t cpu_unknown = 0;  // of `count`: CPU time not collected
-  int64_t wall_ns = 0;       // sum of their lives
-  MaybeNs cpu_ns;            // sum of those that are known
+  uint64_t failed = 0;        // exit status other than 0, or a signal
+  uint64_t exit_unknown = 0;  // of `count`: nobody told how they ended
+  uint64_t cpu_unknown = 0;   // of `count`: CPU time not collected
+  int64_t wall_ns = 0;        // sum of their lives
+  MaybeNs cpu_ns;             // sum of those that are known
   MaybeNumber cpu_share;
   MaybeNumber cores_used;
 };

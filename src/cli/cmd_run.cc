@@ -171,8 +171,10 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
   auto session = RunSession(options);
   if (!session.ok()) {
     Error error = session.error();
-    if (error.hint.empty() && output.empty())
-      error.hint = "choose where the trace goes with -o FILE";
+    if (error.hint.empty())
+      error.hint =
+          "the command was not started; choose where the trace goes with -o "
+          "FILE";
     return error;
   }
   const SessionResult result = session.Take();

@@ -268,6 +268,7 @@ std::string ReportJson(const Report& report) {
         return {{"name", s.name},
                 {"count", s.count},
                 {"failed", s.failed},
+                {"exit_unknown", s.exit_unknown},
                 {"cpu_ns", Maybe(s.cpu_ns)},
                 {"cpu_unknown", s.cpu_unknown},
                 {"cpu_share", Maybe(s.cpu_share)},

@@ -14,6 +14,7 @@
 #include "cli/lines.h"
 #include "cli/report_annotations.h"
 #include "cli/report_cgroups.h"
+#include "cli/report_head.h"
 
 namespace sonde {
 namespace {
@@ -59,6 +60,13 @@ std::string ExitOf(const Process& row) {
       break;
   }
   return "-";
+}
+
+// Those of short processes together. Of some it is not known how they ended.
+std::string ExitsOf(const ShortProcesses& s) {
+  if (s.failed > 0)
+    return fmt::format("{}{} bad", s.failed, s.exit_unknown > 0 ? "+" : "");
+  return s.exit_unknown > 0 ? "-" : "";
 }
 
 Lines LossLines(const Report& report, size_t most) {
@@ -125,6 +133,7 @@ std::string StoppedBy(const std::string& word) {
   if (word == "time") return " by its time limit";
   if (word == "stop file") return " by its stop file";
   if (word == "request") return " by request";
+  if (word == "failure") return " because the trace could not be written";
   return "";
 }
 
@@ -211,7 +220,7 @@ std::vector<ProcessRow> ProcessRows(const Facts& facts) {
     rows.push_back(
         {{fmt::format("{} short: {}", s.count, Printable(s.name, 60)),
           Duration(s.cpu_ns), Share(s.cpu_share), Cores(s.cores_used), "-", "-",
-          "-", s.failed > 0 ? fmt::format("{} bad", s.failed) : ""},
+          "-", ExitsOf(s)},
          s.cpu_ns,
          s.cpu_share,
          s.count});
@@ -379,7 +388,7 @@ std::string Joined(const std::vector<Lines>& parts, bool blank_between) {
 
 std::string ReportText(const Report& report, const TextOptions& options) {
   const Facts& facts = report.facts;
-  std::vector<Lines> parts = {LossLines(report, SIZE_MAX)};
+  std::vector<Lines> parts = {HeadLines(report), LossLines(report, SIZE_MAX)};
   Lines verdict = Wrap("", report.judgement.verdict);
   if (options.bold)
     for (std::string& line : verdict)
@@ -415,7 +424,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
 
 std::string SummaryText(const Report& report) {
   const Facts& facts = report.facts;
-  std::vector<Lines> parts = {LossLines(report, 2),
+  std::vector<Lines> parts = {HeadLines(report), LossLines(report, 2),
                               Wrap("", report.judgement.verdict)};
   parts.push_back(report.judgement.findings.empty()
                       ? Wrap("  Do:   ", report.judgement.advice)

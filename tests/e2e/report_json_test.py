@@ -96,7 +96,8 @@ REPORT = {
         "sonde_version": Maybe(TEXT)},
     "processes": [PROCESS],
     "short_processes": [{
-        "name": TEXT, "count": INT, "failed": INT, "cpu_ns": Maybe(INT),
+        "name": TEXT, "count": INT, "failed": INT, "exit_unknown": INT,
+        "cpu_ns": Maybe(INT),
         "cpu_unknown": INT, "cpu_share": Maybe(NUMBER), "wall_ns": INT}],
     "unattributed_cpu_ns": Maybe(INT),
     "machine": {

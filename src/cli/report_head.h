@@ -1,0 +1,15 @@
+#ifndef SONDE_CLI_REPORT_HEAD_H_
+#define SONDE_CLI_REPORT_HEAD_H_
+
+#include "cli/lines.h"
+#include "cli/report.h"
+
+namespace sonde {
+
+// What a reader must know before anything else: that the command failed, that
+// the disk was full. Empty if all went well.
+Lines HeadLines(const Report& report);
+
+}  // namespace sonde
+
+#endif  // SONDE_CLI_REPORT_HEAD_H_
