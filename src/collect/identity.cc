@@ -55,12 +55,12 @@ std::string CpuModel() {
   return {};
 }
 
-int AllowedCores() {
+int AllowedCores(pid_t pid) {
   // A mask of a fixed size is too small for the largest machines.
   for (int cpus = 1024; cpus <= 1 << 16; cpus *= 4) {
     cpu_set_t* const set = CPU_ALLOC(static_cast<size_t>(cpus));
     const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
-    const bool ok = ::sched_getaffinity(0, size, set) == 0;
+    const bool ok = ::sched_getaffinity(pid, size, set) == 0;
     const int count = ok ? CPU_COUNT_S(size, set) : 0;
     CPU_FREE(set);
     if (ok) return count;
@@ -88,7 +88,7 @@ void PutEnvironment(TraceWriter& out, bool values) {
 
 std::string OwnCgroup() { return ReadText("/proc/self/cgroup").value_or(""); }
 
-void WriteIdentity(TraceWriter& out, const std::string& cgroup,
+void WriteIdentity(TraceWriter& out, pid_t pid, const std::string& cgroup,
                    bool environment_values) {
   out.PutMeta("sonde_version", kSondeVersion);
   utsname names = {};
@@ -101,7 +101,7 @@ void WriteIdentity(TraceWriter& out, const std::string& cgroup,
     out.PutMeta("cpu_model", model);
   if (const long cores = ::sysconf(_SC_NPROCESSORS_ONLN); cores > 0)
     out.PutMeta("cores", std::to_string(cores));
-  if (const int allowed = AllowedCores(); allowed > 0)
+  if (const int allowed = AllowedCores(pid); allowed > 0)
     out.PutMeta("allowed_cores", std::to_string(allowed));
   const MemInfo memory = ParseMemInfo(ReadText("/proc/meminfo").value_or(""));
   if (memory.total) out.PutMeta("memory_bytes", std::to_string(*memory.total));

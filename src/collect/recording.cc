@@ -34,7 +34,8 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   sealed_ns_ = started_ns_;
   const std::string cgroup =
       target_ != nullptr ? target_->cgroup() : OwnCgroup();
-  WriteIdentity(*out_, cgroup, options.environment_values);
+  WriteIdentity(*out_, target_ != nullptr ? target_->pid() : 0, cgroup,
+                options.environment_values);
   if (target_ != nullptr)
     out_->PutMeta("watched", target_->text());
   else

@@ -31,7 +31,7 @@ class WatchTarget {
 
   // For people: "process 17 (python3 train.py)".
   const std::string& text() const { return text_; }
-  // The process to take limits from: of the target, else this one.
+  // One of its processes; this one if it has none or is everything.
   pid_t pid() const { return pid_; }
   // /proc/PID/cgroup of what is watched. Empty: no cgroup bounds it.
   const std::string& cgroup() const { return cgroup_; }

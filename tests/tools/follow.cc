@@ -126,7 +126,7 @@ int Main(char** argv) {
   auto created = TraceWriter::Create(arguments.path, {}, {.replace = true});
   CHECK(created.ok());
   const auto out = created.Take();
-  WriteIdentity(*out, OwnCgroup(), false);
+  WriteIdentity(*out, 0, OwnCgroup(), false);
   const auto tree = ProcessTree::Follow(root, *out, arguments.tree);
   const auto sampler =
       Sampler::Create(*out, *tree, {.rate_hz = arguments.rate_hz});
