@@ -44,6 +44,7 @@ Result<Report> MakeReport(const std::string& path,
   Report report;
   report.facts = FactsOf(store);
   report.judgement = Judge(report.facts, rules);
+  report.shape = ShapeOf(report.facts);
   report.losses = store->losses();
   if (auto loss = JournalLoss(*store))
     report.losses.insert(report.losses.begin(), *std::move(loss));

@@ -6,6 +6,7 @@
 
 #include "analyze/facts.h"
 #include "analyze/judge.h"
+#include "analyze/shape.h"
 #include "base/result.h"
 
 namespace sonde {
@@ -19,6 +20,7 @@ struct MissingSource {
 struct Report {
   Facts facts;
   Judgement judgement;
+  RunShape shape;            // points into facts.series
   std::vector<Loss> losses;  // also what was found while reading
   std::vector<std::string> command;
   std::vector<MissingSource> not_collected;

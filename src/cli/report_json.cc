@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/report_shape.h"
+
 namespace sonde {
 namespace {
 
@@ -276,6 +278,8 @@ std::string ReportJson(const Report& report) {
       });
   out["unattributed_cpu_ns"] = Maybe(facts.run.unattributed_cpu_ns);
   out["machine"] = MachineOf(facts.machine);
+  out["phases"] = PhasesJson(report.shape);
+  out["series"] = SeriesJson(report.shape);
   out["cgroups"] = ListOf(facts.cgroups, CgroupOf);
   const auto slice = [](const SliceFacts& s) -> Json {
     return {{"name", s.name},         {"count", s.count},

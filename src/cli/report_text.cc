@@ -15,6 +15,7 @@
 #include "cli/report_annotations.h"
 #include "cli/report_cgroups.h"
 #include "cli/report_head.h"
+#include "cli/report_shape.h"
 
 namespace sonde {
 namespace {
@@ -402,6 +403,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   Lines run = RunLines(report);
   Append(run, CgroupLines(facts, false));
   Append(run, MachineLines(facts, false));
+  Append(run, ShapeLines(report.shape));
   Append(run, OverheadLines(report));
   parts.push_back(std::move(run));
   Lines processes = ProcessLines(facts, options.top);

@@ -153,8 +153,12 @@ class CounterPass {
 
   std::optional<size_t> SourceOf(const Series& row) const {
     const std::string_view counter = store_.Str(row.name);
+    // What should grow and does not is something else of the same name.
+    const bool grows =
+        counter.ends_with("_ns") || row.kind == Series::Kind::kTotal;
     for (size_t i = 0; i < sources_.size(); ++i)
       if (sources_[i].scope == row.scope && sources_[i].counter == counter &&
+          (grows || sources_[i].scale != 1e9) &&
           (row.scope != kDevice || sources_[i].device == row.scope_id))
         return i;
     return std::nullopt;

@@ -1,0 +1,63 @@
+#include "analyze/shape.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analyze/pattern/run_series.h"
+#include "analyze/scan.h"
+#include "base/text.h"
+
+namespace sonde {
+
+RunShape ShapeOf(const Facts& facts) {
+  const RunSeries& run = *facts.series;
+  RunShape out;
+  RunUse use;
+  use.cpu = run.Find("tree_cpu");
+  use.accelerator = run.Find("accelerator");
+  use.written = run.Find("tree_write");
+  out.phases = PhasesOf(use);
+  for (const RegularSeries& series : run.all) {
+    PatternContext context = ContextOf(facts, series);
+    if (series.name == "tree_cpu")
+      context.held_back = run.Find("cgroup_throttled");
+    out.series.push_back({&series, PatternOf(series, context)});
+  }
+  return out;
+}
+
+std::string PhrasePhases(const Phases& phases) {
+  // Dips interrupt a phase and are counted with it.
+  std::string out;
+  std::map<Phase::Kind, int> dips;
+  int64_t length_ns = 0;
+  const Phase* open = nullptr;
+  const auto close = [&] {
+    if (open == nullptr) return;
+    out += out.empty() ? "" : ", ";
+    out += fmt::format("{} {}", NameOf(open->kind), FormatDuration(length_ns));
+    const char* separator = " with ";
+    for (const auto& [kind, count] : dips) {
+      out += fmt::format("{}{} {}{}", separator, count, NameOf(kind),
+                         count == 1 ? "" : "s");
+      separator = " and ";
+    }
+    dips.clear();
+    length_ns = 0;
+    open = nullptr;
+  };
+  for (const Phase& phase : phases.list) {
+    const bool dip = phase.kind == Phase::Kind::kCheckpoint ||
+                     phase.kind == Phase::Kind::kEvaluation ||
+                     phase.kind == Phase::Kind::kDip;
+    if (!dip && open != nullptr && phase.kind != open->kind) close();
+    if (dip && open != nullptr) ++dips[phase.kind];
+    if (open == nullptr) open = &phase;
+    length_ns += Elapsed(phase.from_ns, phase.to_ns);
+  }
+  close();
+  return out;
+}
+
+}  // namespace sonde
