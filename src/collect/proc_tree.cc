@@ -1,6 +1,7 @@
 #include "collect/proc_tree.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -63,7 +64,9 @@ void ProcTree::AddFound(int64_t now_ns) {
     if (model_.FindPid(pid) != nullptr) continue;
     const auto stat = ParseProcessStat(
         ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
-    if (!stat || stat->kernel || stat->state == 'Z' || stat->state == 'X')
+    // What we have started ourselves asks devices for us.
+    if (!stat || stat->kernel || stat->ppid == ::getpid() ||
+        stat->state == 'Z' || stat->state == 'X')
       continue;
     fresh.push_back(
         {stat->start_ticks, pid, stat->ppid, std::string(stat->comm)});

@@ -81,7 +81,7 @@ void Recording::LookForSteady(int64_t now_ns) {
   if (elapsed_s <= 0) return;
   const auto why = steady_->Add(
       now_ns, static_cast<double>(used.cpu_ns - used_.cpu_ns) / 1e9 / elapsed_s,
-      std::nullopt,
+      used.accelerator_share,
       static_cast<double>(used.io_bytes - used_.io_bytes) / elapsed_s);
   used_ = used;
   used_ns_ = now_ns;

@@ -334,6 +334,7 @@ void TreeSampler::Tick(int64_t now_ns) {
 
 Sampler::Used TreeSampler::used() const {
   Used out = ended_;
+  out.accelerator_share = devices_.BusyShare();
   for (const auto& [number, process] : processes_) {
     out.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
     out.io_bytes += process.io_bytes;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,15 @@ class Sampler {
 
   // Samples everything that is due at `now_ns`.
   virtual void Tick(int64_t now_ns) = 0;
+
   // What the tree has used so far, as of the last tick: of processes that were
-  // sampled, those that have ended included. Only differences mean something.
+  // sampled, those that have ended included. Of sums only differences mean
+  // something.
   struct Used {
     int64_t cpu_ns = 0;
     uint64_t io_bytes = 0;  // of storage
+    // Of the busiest accelerator, now; nothing if there is none.
+    std::optional<double> accelerator_share;
   };
   virtual Used used() const = 0;
 

@@ -185,6 +185,29 @@ def delay_auto_finds_the_end_of_the_start_up():
     true(text, "s on (the CPU has kept 0." in text)
 
 
+def delay_auto_waits_for_the_accelerator():
+    root = run.path("machine")
+    card = root + "/sys/class/drm/card1/device"
+    os.makedirs(card)
+    os.symlink("../../../bus/pci/drivers/amdgpu", card + "/driver")
+
+    def busy(percent):
+        with open(card + "/gpu_busy_percent.new", "w") as f:
+            f.write(f"{percent}\n")
+        os.rename(card + "/gpu_busy_percent.new", card + "/gpu_busy_percent")
+    busy(0)
+    trace = run.path("t.sonde")
+    process = subprocess.Popen([run.sonde, "run", "-o", trace, "--delay", "auto", "--",
+                                "/usr/bin/python3", "-c", WARM_UP % 7],
+                               stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, SONDE_DEVICE_ROOT=root))
+    time.sleep(5)  # the CPU alone is steady by then
+    busy(90)
+    equal("status", reap(process), 0)
+    meta = run.check(trace)["meta"]
+    true(meta["steady_why"], meta["steady_why"].startswith("the accelerator has kept 90"))
+
+
 def delay_auto_without_such_a_moment_judges_all():
     trace = run.path("t.sonde")
     done = subprocess.run([run.sonde, "run", "-o", trace, "--delay", "auto", "--",
@@ -213,6 +236,7 @@ for test in (for_ends_the_recording_and_not_the_command, a_plain_number_is_minut
              stop_file_ends_the_recording_and_not_the_command,
              two_recorders_of_one_flag_do_not_collide,
              delay_auto_finds_the_end_of_the_start_up,
+             delay_auto_waits_for_the_accelerator,
              delay_auto_without_such_a_moment_judges_all, senseless_lives_are_refused):
     run.case(test.__name__, test)
 run.done()

@@ -88,12 +88,15 @@ class Namer {
   bool Idle() {
     const double most = kIdleShare * context_.full_scale.value_or(0);
     const double high = Quantile(values_, 0.9), low = Quantile(values_, 0.1);
-    const bool always_0 = std::all_of(values_.begin(), values_.end(),
-                                      [](double v) { return v == 0; });
-    if (!always_0 && (most == 0 || high > most || low < -most)) return false;
-    Decide(PatternKind::kIdle, always_0 ? 1 : 1 - high / most / 2,
-           always_0
-               ? "idle: always 0"
+    const auto busy = static_cast<size_t>(std::count_if(
+        values_.begin(), values_.end(), [](double v) { return v != 0; }));
+    // Two windows cannot be told from a spike.
+    const bool hardly = busy <= std::max<size_t>(2, values_.size() / 100);
+    if (!hardly && (most == 0 || high > most || low < -most)) return false;
+    Decide(PatternKind::kIdle, hardly ? 1 : 1 - high / most / 2,
+           busy == 0 ? "idle: always 0"
+           : hardly
+               ? "idle: 0 but for moments"
                : fmt::format("idle: {} at most, but for moments", Show(high)));
     return true;
   }
@@ -179,8 +182,9 @@ class Namer {
     const double most =
         std::max(kSteadyBand * std::abs(out_.level),
                  kSteadyOfFull * context_.full_scale.value_or(0));
-    if (band > most) return false;
-    Decide(PatternKind::kSteady, most > 0 ? 1 - band / most / 2 : 1,
+    // What is 0 most of the time is not steady in the rest of it.
+    if (band > most || most == 0) return false;
+    Decide(PatternKind::kSteady, 1 - band / most / 2,
            fmt::format("steady at {}", Show(out_.level)));
     return true;
   }

@@ -36,6 +36,12 @@ TEST(PatternTest, Idle) {
     EXPECT_NE(PatternOf(quiet, {}).kind, PatternKind::kIdle)
         << "without a scale nobody knows whether that is much";
   }
+  const auto seldom = [](double every) {
+    return MadeSeries(
+        1000, [=](double t) { return std::fmod(t, every) < 2 ? 9 : 0; });
+  };
+  EXPECT_KIND(PatternOf(seldom(500), {}), PatternKind::kIdle);
+  EXPECT_KIND(PatternOf(seldom(90), {}), PatternKind::kBursts);
   const Pattern zero = PatternOf(MadeSeries(500, Flat(0)), {});
   EXPECT_KIND(zero, PatternKind::kIdle);
   EXPECT_EQ(zero.confidence, 1);

@@ -17,14 +17,17 @@ namespace {
 
 constexpr size_t kMinWindows = 24;
 constexpr double kAcceleratorWorks = 0.1;  // share, in its busiest tenth
+constexpr double kCpuWorks = 0.05;         // cores, in its busiest tenth
 constexpr double kWorks = 0.5;             // of the level: it works
 constexpr double kDipBelow = 0.6, kDipAbove = 0.75;  // of the level
+constexpr double kMinNoises = 4;     // of a change, or it is but scatter
 constexpr double kMaxDip = 0.2;      // of the steady time: one dip
 constexpr double kMaxDips = 0.4;     // and all of them
 constexpr double kWarmUpFar = 0.15;  // of the level
 constexpr double kMaxWarmUp = 0.5;   // of the time it works
 constexpr double kWritesMore = 3;    // than otherwise: a checkpoint
 constexpr double kMaxSmoothDuty = 0.75;
+constexpr double kStill = 0.1;  // of the level: noise that does not matter
 constexpr size_t kMinEvaluations = 3;
 
 // Windows [from, to).
@@ -67,7 +70,7 @@ class Finder {
       : use_(use), main_(main), level_of_(main) {}
 
   std::vector<Phase> Find() {
-    SmoothSteps();
+    Smooth();
     FindWork();
     FindWarmUp();
     FindDips();
@@ -111,19 +114,28 @@ class Finder {
   }
 
   // A program that works in short steps is up and down all the time. What
-  // matters here is its mean over a step.
-  void SmoothSteps() {
+  // matters here is its mean over a step; of one that scatters, the mean over
+  // as many windows as it takes to keep still.
+  void Smooth() {
     const auto period = PeriodOf(main_);
-    if (!period || period->windows > static_cast<double>(main_.size()) / 8 ||
-        ActivityOf(main_).share > kMaxSmoothDuty)
-      return;
-    blur_ = static_cast<size_t>(std::lround(period->windows));
-    level_of_ = MovingMean(main_, blur_);
+    const double most = static_cast<double>(main_.size()) / 8;
+    const std::vector<double> values = main_.KnownValues();
+    const double still = kStill * Quantile(values, 0.75);
+    if (period && period->windows <= most &&
+        ActivityOf(main_).share <= kMaxSmoothDuty) {
+      blur_ = static_cast<size_t>(std::lround(period->windows));
+    } else if (still > 0) {
+      const double needed = std::pow(NoiseOf(values) / still, 2);
+      blur_ = static_cast<size_t>(std::clamp(std::ceil(needed), 1.0, most));
+    }
+    if (blur_ > 1) level_of_ = MovingMean(main_, blur_);
+    noise_ = NoiseOf(values) / std::sqrt(static_cast<double>(blur_));
   }
 
   // From the first to the last time that it works for a while.
   void FindWork() {
-    parts_ = SegmentsOf(level_of_);
+    parts_ = SegmentsOf(level_of_,
+                        {std::max<size_t>(5, blur_), kMinNoises * noise_});
     double most = 0;
     for (const Segment& part : parts_)
       if ((part.to - part.from) * 20 >= main_.size())
@@ -188,7 +200,8 @@ class Finder {
         if (dip.size() < std::max<size_t>(2, blur_)) continue;
         sum += static_cast<double>(dip.size());
         // As long as this it is another phase of work.
-        if (static_cast<double>(dip.size()) <= kMaxDip * all)
+        if (static_cast<double>(dip.size()) <= kMaxDip * all &&
+            level_ - MedianOf(level_of_, dip) >= kMinNoises * noise_)
           dips_.push_back(dip);
       }
     }
@@ -229,7 +242,8 @@ class Finder {
 
   const RunUse& use_;
   const RegularSeries& main_;
-  RegularSeries level_of_;  // main_, over a step
+  RegularSeries level_of_;  // main_, smoothed
+  double noise_ = 0;        // of that
   size_t blur_ = 1;         // windows over which a border is smeared
   std::vector<Segment> parts_;
   double level_ = 0;
@@ -288,9 +302,9 @@ Phases PhasesOf(const RunUse& use) {
         fmt::format("only {} windows are known", out.main->KnownCount());
     return out;
   }
-  const std::vector<double> values = out.main->KnownValues();
-  if (!(*std::max_element(values.begin(), values.end()) > 0)) {
-    out.not_enough_data = "it did nothing at all";
+  // MainOf has asked this of an accelerator.
+  if (Quantile(out.main->KnownValues(), 0.9) < kCpuWorks) {
+    out.not_enough_data = "it hardly worked";
     return out;
   }
   out.list = Finder(use, *out.main).Find();

@@ -147,6 +147,16 @@ TEST(PhasesTest, WhateverItDidThePhasesCoverTheRun) {
   }
 }
 
+TEST(PhasesTest, ScatterIsNoDip) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    for (const size_t windows : {300, 2000}) {
+      const RegularSeries cpu =
+          MadeSeries(windows, Flat(1), 0.9, seed, "cores");
+      EXPECT_EQ(Names(PhasesOf({&cpu, nullptr, nullptr})), "steady");
+    }
+  }
+}
+
 TEST(PhasesTest, GapsMakeNoPhase) {
   RegularSeries gpu = MadeSeries(1000, Training(0.95), 0.05, 1, "share");
   for (size_t i = 500; i < 560; ++i) gpu.known[i] = gpu.values[i] = 0;
@@ -156,7 +166,7 @@ TEST(PhasesTest, GapsMakeNoPhase) {
 
 TEST(PhasesTest, NothingToGoByIsSaid) {
   EXPECT_FALSE(PhasesOf({}).not_enough_data.empty());
-  const RegularSeries idle = MadeSeries(500, Flat(0)),
+  const RegularSeries idle = MadeSeries(500, Flat(0.02), 0.02),
                       brief = MadeSeries(20, Flat(1));
   EXPECT_FALSE(PhasesOf({&idle, nullptr, nullptr}).not_enough_data.empty());
   EXPECT_FALSE(PhasesOf({&brief, nullptr, nullptr}).not_enough_data.empty());

@@ -81,6 +81,15 @@ void DeviceSampler::Tick(int64_t now_ns) {
   tick_open_ = false;
 }
 
+std::optional<double> DeviceSampler::BusyShare() const {
+  std::optional<double> out;
+  for (const Maker& maker : makers_)
+    for (const Device& device : maker.devices)
+      if (device.busy_share && device.busy_share > out.value_or(-1))
+        out = device.busy_share;
+  return out;
+}
+
 // The tick begins with the first value that is to be written.
 void DeviceSampler::Open(int64_t now_ns) {
   if (!tick_open_) out_.BeginTick(kDeviceGroup, now_ns);
@@ -150,6 +159,8 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
     Refuse("gpu_mem_used_bytes", info, device.time_ns);
     values[2] = kNotRead;
   }
+  device.busy_share.reset();
+  if (!std::isnan(values[0])) device.busy_share = values[0] / 100;
   for (size_t i = 0; i < kValues; ++i) {
     uint32_t& series = device.series[i];
     if (std::isnan(values[i])) {

@@ -36,6 +36,9 @@ class DeviceSampler {
   ~DeviceSampler();
 
   void Tick(int64_t now_ns);
+  // The share of its time in which the busiest device works, as last read.
+  // Nothing if none says so.
+  std::optional<double> BusyShare() const;
   // See Sampler.
   int64_t EndHelpers();
   std::vector<NotCollected> not_collected() const;
@@ -48,6 +51,7 @@ class DeviceSampler {
     std::array<uint32_t, kValues> series = {};
     std::map<uint32_t, uint32_t> users;  // process -> series
     int64_t time_ns = 0;                 // of the last reading
+    std::optional<double> busy_share;    // in it
     bool silent = false;
   };
   struct Maker {
