@@ -59,7 +59,7 @@ class Cgroup:
 
     def __exit__(self, *_):
         def removed():
-            for path in {self.own, self.path}:
+            for path in dict.fromkeys((self.own, self.path)):  # the inner one first
                 try:
                     os.rmdir(path)
                 except FileNotFoundError:
