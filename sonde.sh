@@ -22,7 +22,8 @@ usage: ./sonde.sh COMMAND
   check                       format, layers, sizes, docs
   bench [NAME...] [--json] [--quick]
                               measure what sonde costs
-  packages PURPOSE...         print what core, test, full, bench, viewers need
+  packages PURPOSE...         print what core, test, full, bench, viewers,
+                              containers need
   help                        this text
 
 Missing Debian or Ubuntu packages are installed first, by apt-get.
@@ -139,7 +140,7 @@ cmd_demo() {
 
 cmd_test() {
   case " $* " in
-    *' --full '*) need core test full viewers && wheels ;;
+    *' --full '*) need core test full viewers containers && wheels ;;
     *) need core test ;;
   esac
   exec "$python" "$root/tests/run.py" "$@"
@@ -194,7 +195,7 @@ command=${1:-help}
 case $command in
   demo | test | build | install | check | bench) "cmd_$command" "$@" ;;
   packages)
-    [ $# -gt 0 ] || die "packages: of what? core, test, full, bench, viewers, wheels"
+    [ $# -gt 0 ] || die "packages: of what? core, test, full, bench, viewers, containers, wheels"
     packages "$@"
     ;;
   help | --help | -h) usage ;;

@@ -63,7 +63,11 @@ void GoOn(const std::string& state) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
-  if (size > 0 && data[0] != 0) sonde::RingsState::Decode(input);
-  sonde::GoOn(input);
+  // A whole state, or that of one ring.
+  const auto state = sonde::RingsState::Decode(input);
+  if (state)
+    for (const auto& [name, ring] : state->rings) sonde::GoOn(ring);
+  else
+    sonde::GoOn(input);
   return 0;
 }
