@@ -4,49 +4,89 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "analyze/charts.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/newest.h"
 #include "cli/report.h"
+#include "cli/report_curves.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"
+#include "export/chart/files.h"
 
 namespace sonde {
 namespace {
 
+// What was asked for besides the text of TextOptions.
+struct Asked {
+  std::string path, charts;
+  std::vector<std::string> rules;
+  bool json = false, brief = false, force = false;
+  bool curves = ::isatty(STDOUT_FILENO) == 1;
+};
+
 // Colour only for a person who has not refused it (no-color.org's variable).
-bool WantsBold() {
+bool WantsColour() {
   const char* const no_color = std::getenv("NO_COLOR");
   return ::isatty(STDOUT_FILENO) == 1 &&
          (no_color == nullptr || no_color[0] == '\0');
 }
 
+Status WritePictures(const Charts& charts, const Asked& asked) {
+  if (!asked.charts.empty()) {
+    TRY(const auto files, WriteCharts(charts, asked.charts, asked.force));
+    std::string names;
+    for (const std::string& file : files)
+      names += (names.empty() ? "" : ", ") + file.substr(file.rfind('/') + 1);
+    std::fprintf(
+        stderr, "wrote %s/: %s\n", Printable(asked.charts).c_str(),
+        names.empty() ? "nothing, for nothing was sampled" : names.c_str());
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<int> RunReport(const Args& args) {
-  std::string path;
-  std::vector<std::string> rules;
-  bool json = false, brief = false;
+  Asked asked;
   TextOptions text;
   CLI::App app("Says what limited a program, on what evidence, and what to do.",
                "report");
-  app.add_option("TRACE", path, "a trace; without it, the newest here");
-  app.add_flag("--json", json, "for machines (docs/report-json.md)");
-  app.add_flag("--brief", brief, "at most 25 lines, as `sonde run` ends with");
-  app.add_option("--rule", rules, "ask only this rule; may be repeated")
+  app.add_option("TRACE", asked.path, "a trace; without it, the newest here");
+  app.add_flag("--json", asked.json, "for machines (docs/report-json.md)");
+  app.add_flag("--brief", asked.brief,
+               "at most 25 lines, as `sonde run` ends with");
+  app.add_option("--rule", asked.rules, "ask only this rule; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--top", text.top, "rows of each table")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  app.add_option("--charts", asked.charts,
+                 "write the curves as SVG files into this directory")
+      ->type_name("DIR");
+  app.add_flag("--curves,!--no-curves", asked.curves,
+               "draw curves in the text, or do not; on a terminal it does");
+  app.add_flag("--force", asked.force, "replace what --charts meets");
   TRY(const bool go_on, ParseArgs(app, args));
   if (!go_on) return 0;
-  if (path.empty()) {
-    TRY(path, NewestTrace());
+  if (asked.path.empty()) {
+    TRY(asked.path, NewestTrace());
   }
-  TRY(const Report report, MakeReport(path, rules));
-  text.bold = WantsBold();
-  const std::string out = json    ? ReportJson(report)
-                          : brief ? SummaryText(report)
-                                  : ReportText(report, text);
+  TRY(const Report report, MakeReport(asked.path, asked.rules));
+  text.bold = WantsColour();
+  const bool curves = asked.curves && !asked.json && !asked.brief;
+  Charts charts;
+  if (curves || !asked.charts.empty())
+    charts = ChartsOf(report.facts, report.judgement.findings);
+  TRY_OK(WritePictures(charts, asked));
+  if (curves) {
+    CurveOptions options = CurvesHere();
+    options.colour = text.bold;
+    text.curves = CurveLines(charts, options);
+  }
+  const std::string out = asked.json    ? ReportJson(report)
+                          : asked.brief ? SummaryText(report)
+                                        : ReportText(report, text);
   if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() ||
       std::fflush(stdout) != 0)
     return Error{Error::Kind::kIo, "standard output: cannot write"};

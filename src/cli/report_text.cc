@@ -400,6 +400,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   for (const Finding& finding : report.judgement.findings)
     parts.push_back(FindingLines(report, finding, SIZE_MAX));
   parts.push_back(NotJudgedLines(report));
+  parts.push_back(options.curves);
   Lines run = RunLines(report);
   Append(run, CgroupLines(facts, false));
   Append(run, MachineLines(facts, false));

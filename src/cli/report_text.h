@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "cli/lines.h"
 #include "cli/report.h"
 
 namespace sonde {
@@ -12,12 +13,13 @@ namespace sonde {
 struct TextOptions {
   size_t top = 10;    // rows of a table before "and N more"
   bool bold = false;  // the verdict in bold, for a terminal that wants it
+  Lines curves = {};  // shown behind the findings as they are
 };
 
 // The report for a person: losses first, then the verdict, what it rests on,
 // and the tables.
 //
-//  - No line is longer than 80 columns.
+//  - No line is longer than 80 columns, but for curves.
 //  - Nothing a trace contains can reach the terminal as a control character.
 //  - Each table's rows and its "and N more" sum to its "all".
 //  - "-" stands for what was not collected.

@@ -1,0 +1,414 @@
+#include "analyze/charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/line_reader.h"
+#include "analyze/phase_marks.h"
+#include "analyze/steady.h"
+#include "base/text.h"
+#include "trace/writer.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kTopUsers = 6;   // processes and threads with a line
+constexpr size_t kMaxPlots = 32;  // of a group: cores, disks, counters
+constexpr size_t kNameChars = 32;
+
+using Rows = std::vector<const Series*>;
+
+// The unit of a series' line, and what makes the one of the other.
+struct Unit {
+  std::string text;
+  double factor = 1;
+};
+
+Unit UnitOf(const Store& store, const Series& row) {
+  std::string unit = Printable(store.Str(row.unit), 12);
+  if (unit == "1") unit.clear();
+  if (row.kind == Series::Kind::kGauge)
+    return unit == "ns" ? Unit{"s", 1e-9} : Unit{unit, 1};
+  if (unit == "ns") return {"share", 1e-9};
+  return {unit + "/s", 1};
+}
+
+// "minor_faults" to "Minor faults".
+std::string TitleOf(std::string_view name) {
+  std::string out = Printable(name, kNameChars);
+  std::replace(out.begin(), out.end(), '_', ' ');
+  if (!out.empty() && out[0] >= 'a' && out[0] <= 'z')
+    out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out;
+}
+
+// Collects what is to be drawn, reads it in one pass, and leaves out what has
+// no values.
+class Maker {
+ public:
+  explicit Maker(const Facts& facts) : facts_(facts), store_(*facts.store) {
+    if (!facts.windows.empty())
+      out_.grid = {facts.run.begin_ns, facts.run.end_ns,
+                   std::max<int64_t>(
+                       facts.windows[0].to_ns - facts.windows[0].from_ns, 1)};
+    for (const auto& [id, row] : store_.series()) {
+      const bool kept = row.scope == Series::Scope::kProcess &&
+                        row.group >= TraceWriter::kFirstFreeGroup;
+      if (kept)
+        counters_.push_back(&row);
+      else if (row.scope == Series::Scope::kMachine)
+        machine_[store_.Str(row.name)].push_back(&row);
+      else if (row.scope == Series::Scope::kProcess)
+        processes_[store_.Str(row.name)].push_back(&row);
+      else if (row.scope == Series::Scope::kThread)
+        threads_[row.scope_id].push_back(&row);
+      else
+        devices_[row.scope_id].push_back(&row);
+    }
+  }
+
+  Charts Make(const std::vector<Finding>& findings) {
+    if (facts_.windows.empty()) return out_;
+    Cpu();
+    for (const auto& [device, rows] : devices_) Device(device, rows);
+    Memory();
+    Disks();
+    Network();
+    Pressure();
+    Users();
+    Counters();
+    Cores();
+    Rest();
+    const size_t first_hidden = specs_.size();
+    HiddenForPhases();
+    Place(ReadLines(facts_, out_.grid, specs_), first_hidden);
+    out_.marks = MarksOf(facts_, findings, cpu_, busy_, written_);
+    return std::move(out_);
+  }
+
+ private:
+  void Group(std::string name, std::string title) {
+    out_.groups.push_back({std::move(name), std::move(title), {}});
+  }
+  ChartPlot& Plot(std::string title, std::string unit,
+                  std::optional<double> full_scale = {}) {
+    out_.groups.back().plots.push_back(
+        {std::move(title), std::move(unit), full_scale, {}});
+    return out_.groups.back().plots.back();
+  }
+
+  // A line of the last plot.
+  void Line(std::string name, Series::Kind kind,
+            std::vector<LineSpec::Member> members, bool holds = false) {
+    if (members.empty()) return;
+    specs_.push_back({std::move(name), out_.groups.back().plots.back().unit,
+                      kind, holds, std::move(members)});
+    places_.emplace_back(out_.groups.size() - 1,
+                         out_.groups.back().plots.size() - 1);
+  }
+
+  std::vector<LineSpec::Member> All(const Rows& rows, double factor = 1) const {
+    std::vector<LineSpec::Member> out;
+    for (const Series* row : rows) out.push_back({row->id, factor});
+    return out;
+  }
+  // All processes' series of a name.
+  std::vector<LineSpec::Member> Tree(const char* name, double factor = 1) {
+    seen_.insert(name);
+    const auto at = processes_.find(name);
+    return at == processes_.end() ? std::vector<LineSpec::Member>{}
+                                  : All(at->second, factor);
+  }
+  // The machine's series of a name, by label.
+  std::map<std::string, Rows> Labelled(const char* name) {
+    seen_.insert(name);
+    std::map<std::string, Rows> out;
+    if (const auto at = machine_.find(name); at != machine_.end())
+      for (const Series* row : at->second)
+        out[Printable(store_.Str(row->label), kNameChars)].push_back(row);
+    return out;
+  }
+  std::vector<LineSpec::Member> Machine(const char* name, double factor = 1) {
+    std::vector<LineSpec::Member> out;
+    for (const auto& [label, rows] : Labelled(name))
+      for (const LineSpec::Member& m : All(rows, factor)) out.push_back(m);
+    return out;
+  }
+  // One line for each label that has this series.
+  void Labels(const char* name, const std::string& what, double factor) {
+    for (const auto& [label, rows] : Labelled(name))
+      Line(label.empty() ? what : label + (what.empty() ? "" : " " + what),
+           rows[0]->kind, All(rows, factor));
+  }
+
+  RegularSeries OfWindows(std::string name, bool CpuWindow::*known,
+                          double CpuWindow::*value) const {
+    RegularSeries out{std::move(name), "cores", out_.grid, {}, {}};
+    for (const CpuWindow& w : facts_.windows) {
+      out.known.push_back(w.*known);
+      out.values.push_back(w.*known ? w.*value : 0);
+    }
+    out.values.resize(out_.grid.size());
+    out.known.resize(out_.grid.size());
+    return out;
+  }
+
+  void Cpu() {
+    using W = CpuWindow;
+    Group("cpu", "CPU");
+    ChartPlot& plot = Plot("Cores in use", "cores",
+                           facts_.run.capacity_cores ? facts_.run.capacity_cores
+                                                     : facts_.run.cores);
+    cpu_ = OfWindows("the program", &W::known, &W::tree_cores);
+    plot.lines = {
+        cpu_, OfWindows("its busiest thread", &W::known, &W::thread_cores),
+        OfWindows("the whole machine", &W::machine_known, &W::busy_cores),
+        OfWindows("waiting for disks", &W::machine_known, &W::iowait_cores)};
+    if (facts_.machine.steal_cores.value_or(0) > 0.005)
+      plot.lines.push_back(OfWindows("stolen by other guests",
+                                     &W::machine_known, &W::steal_cores));
+    Plot("The program, in its own code and in the kernel", "cores");
+    Line("own code", Series::Kind::kTotal, Tree("cpu_user_ns", 1e-9));
+    Line("kernel", Series::Kind::kTotal, Tree("cpu_system_ns", 1e-9));
+  }
+
+  void Cores() {
+    std::map<std::pair<size_t, std::string>, Rows> cores;  // 2 before 10
+    for (const char* name : {"cpu_user_ns", "cpu_nice_ns", "cpu_system_ns",
+                             "cpu_irq_ns", "cpu_steal_ns"})
+      for (const auto& [label, rows] : Labelled(name))
+        for (const Series* row : rows)
+          cores[{label.size(), label}].push_back(row);
+    for (const char* name : {"cpu_idle_ns", "cpu_iowait_ns"}) Labelled(name);
+    const bool many = cores.size() > kMaxPlots;
+    Group("cores", many ? fmt::format("Cores (the first {} of {})", kMaxPlots,
+                                      cores.size())
+                        : "Cores");
+    for (const auto& [core, rows] : cores) {
+      if (out_.groups.back().plots.size() == kMaxPlots) break;
+      Plot("Core " + core.second, "share", 1);
+      Line("busy", Series::Kind::kTotal, All(rows, 1e-9));
+    }
+  }
+
+  void Memory() {
+    const auto gauge = Series::Kind::kGauge;
+    Group("memory", "Memory");
+    Plot("The program", "bytes");
+    Line("resident, shared pages counted in each process", gauge,
+         Tree("rss_bytes"));
+    Line("resident, shared pages counted once", gauge, Tree("pss_bytes"));
+    Plot("The machine", "bytes", facts_.machine.mem_total_bytes);
+    std::vector<LineSpec::Member> used = Machine("mem_total_bytes");
+    for (const auto& m : Machine("mem_available_bytes", -1)) used.push_back(m);
+    if (used.size() > 1) Line("in use", gauge, std::move(used));
+    Line("file cache", gauge, Machine("mem_cached_bytes"));
+    Line("free", gauge, Machine("mem_free_bytes"));
+    Plot("Swap", "bytes", facts_.machine.swap_total_bytes);
+    std::vector<LineSpec::Member> swap = Machine("swap_total_bytes");
+    for (const auto& m : Machine("swap_free_bytes", -1)) swap.push_back(m);
+    if (facts_.machine.swap_total_bytes.value_or(0) > 0 && swap.size() > 1)
+      Line("in use", gauge, std::move(swap));
+  }
+
+  void Disks() {
+    Group("disk", "Disks");
+    Plot("The program, from and to storage", "bytes/s");
+    Line("read", Series::Kind::kTotal, Tree("read_bytes"));
+    Line("written", Series::Kind::kTotal, Tree("write_bytes"));
+    Plot("Time busy", "share", 1);
+    Labels("disk_busy_ns", "", 1e-9);
+    Plot("Read", "bytes/s");
+    Labels("disk_read_bytes", "", 1);
+    Plot("Written", "bytes/s");
+    Labels("disk_write_bytes", "", 1);
+  }
+
+  void Network() {
+    Group("network", "Network");
+    Plot("Received", "bytes/s");
+    Labels("net_rx_bytes", "", 1);
+    Plot("Sent", "bytes/s");
+    Labels("net_tx_bytes", "", 1);
+  }
+
+  void Pressure() {
+    Group("pressure", "Pressure");
+    Plot("Time in which something waited", "share", 1);
+    Labels("psi_cpu_some_ns", "for a core", 1e-9);
+    Labels("psi_io_some_ns", "for a disk", 1e-9);
+    Labels("psi_memory_some_ns", "for memory", 1e-9);
+    Plot("Time in which everything waited", "share", 1);
+    Labels("psi_io_full_ns", "for a disk", 1e-9);
+    Labels("psi_memory_full_ns", "for memory", 1e-9);
+  }
+
+  // An accelerator: known names in their places, any other in its own plot.
+  void Device(uint32_t device, const Rows& rows) {
+    struct Known {
+      const char *name, *plot, *line, *unit;
+    };
+    static constexpr Known kKnown[] = {
+        {"gpu_busy_pct", "Time busy", "computing", "%"},
+        {"gpu_mem_busy_pct", "Time busy", "memory", "%"},
+        {"gpu_mem_used_bytes", "Memory", "in use", "bytes"},
+        {"gpu_mem_total_bytes", "Memory", "there is", "bytes"},
+        {"gpu_power_w", "Power", "power", "W"},
+        {"gpu_temp_c", "Temperature", "temperature", "°C"},
+        {"gpu_clock_mhz", "Clocks", "cores", "MHz"},
+        {"gpu_mem_clock_mhz", "Clocks", "memory", "MHz"},
+        {"gpu_throttle", "Held back (reasons, as bits)", "reasons", ""}};
+    std::string name;
+    std::map<std::string_view, const Series*> by_name;
+    for (const Series* row : rows) {
+      by_name[store_.Str(row->name)] = row;
+      if (name.empty()) name = Printable(store_.Str(row->label), kNameChars);
+    }
+    Group(fmt::format("gpu{}", device),
+          fmt::format("Accelerator {}{}{}", device, name.empty() ? "" : ": ",
+                      name));
+    std::string last;
+    for (const Known& k : kKnown) {
+      const auto at = by_name.find(k.name);
+      if (at == by_name.end()) continue;
+      if (last != k.plot)
+        Plot(last = k.plot, k.unit,
+             std::string_view(k.unit) == "%" ? std::optional(100.0)
+                                             : std::nullopt);
+      Line(k.line, at->second->kind, {{at->second->id, 1}});
+      by_name.erase(at);
+    }
+    for (const auto& [other, row] : by_name) {
+      const Unit unit = UnitOf(store_, *row);
+      Plot(TitleOf(other), unit.text);
+      Line(TitleOf(other), row->kind, {{row->id, unit.factor}});
+    }
+  }
+
+  // Those that used most CPU time.
+  void Users() {
+    Group("processes", "Processes that used most");
+    const size_t count = std::min(kTopUsers, facts_.processes.size());
+    for (const char* name : {"cpu_ns", "rss_bytes"}) {
+      const bool cpu = std::string_view(name) == "cpu_ns";
+      Plot(cpu ? "Cores in use" : "Resident memory", cpu ? "cores" : "bytes");
+      seen_.insert(name);
+      std::unordered_map<uint32_t, const Series*> of;
+      for (const Series* row : processes_[name]) of[row->scope_id] = row;
+      for (size_t i = 0; i < count; ++i) {
+        const ProcessFacts& p = facts_.processes[i];
+        if (const auto at = of.find(p.row.number); at != of.end())
+          Line(fmt::format("{} {}", p.row.number, CallProcess(p, kNameChars)),
+               at->second->kind, {{at->second->id, cpu ? 1e-9 : 1}});
+      }
+    }
+    Group("threads", "Threads that used most");
+    Plot("Cores in use", "cores");
+    std::vector<const ThreadFacts*> threads;
+    for (const ProcessFacts& p : facts_.processes)
+      for (const ThreadFacts& t : p.threads) threads.push_back(&t);
+    std::stable_sort(threads.begin(), threads.end(),
+                     [](const ThreadFacts* a, const ThreadFacts* b) {
+                       return a->cpu_ns.value_or(-1) > b->cpu_ns.value_or(-1);
+                     });
+    threads.resize(std::min(kTopUsers, threads.size()));
+    for (const ThreadFacts* t : threads)
+      for (const Series* row : threads_[t->row.number])
+        if (store_.Str(row->name) == "cpu_ns")
+          Line(fmt::format("{} {}", t->row.tid, Printable(t->name, kNameChars)),
+               row->kind, {{row->id, 1e-9}});
+  }
+
+  void Counters() {
+    Group("counters",
+          counters_.size() > kMaxPlots
+              ? fmt::format("Counters the program keeps (the first {} of "
+                            "{})",
+                            kMaxPlots, counters_.size())
+              : "Counters the program keeps");
+    for (const Series* row : counters_) {
+      if (out_.groups.back().plots.size() == kMaxPlots) break;
+      const Unit unit = UnitOf(store_, *row);
+      const std::string name = Printable(store_.Str(row->name), kNameChars);
+      Plot(name, unit.text);
+      Line(fmt::format("process {}", row->scope_id), row->kind,
+           {{row->id, unit.factor}}, /*holds=*/true);
+    }
+  }
+
+  // What has no place above: one plot for each name.
+  void Rest() {
+    Group("program", "The program, other");
+    for (const auto& [name, rows] : processes_) {
+      if (seen_.contains(name)) continue;
+      const Unit unit = UnitOf(store_, *rows[0]);
+      Plot(TitleOf(name), unit.text);
+      Line("all processes", rows[0]->kind, All(rows, unit.factor));
+    }
+    Group("machine", "The machine, other");
+    for (const auto& [name, rows] : machine_) {
+      if (seen_.contains(name)) continue;
+      const Unit unit = UnitOf(store_, *rows[0]);
+      Plot(TitleOf(name), unit.text);
+      Labels(std::string(name).c_str(), "", unit.factor);
+    }
+  }
+
+  // Phases are told by these, too.
+  void HiddenForPhases() {
+    LineSpec busy{"accelerators", "share", Series::Kind::kGauge, false, {}};
+    for (const auto& [device, rows] : devices_)
+      for (const Series* row : rows)
+        if (store_.Str(row->name) == "gpu_busy_pct")
+          busy.members.push_back({row->id, 0.01});
+    for (LineSpec::Member& m : busy.members)
+      m.factor /= static_cast<double>(busy.members.size());
+    specs_.push_back(std::move(busy));
+    specs_.push_back({"written", "bytes/s", Series::Kind::kTotal, false,
+                      Tree("write_bytes")});
+  }
+
+  void Place(std::vector<RegularSeries> lines, size_t first_hidden) {
+    for (size_t i = 0; i < first_hidden; ++i)
+      out_.groups[places_[i].first].plots[places_[i].second].lines.push_back(
+          std::move(lines[i]));
+    busy_ = std::move(lines[first_hidden]);
+    written_ = std::move(lines[first_hidden + 1]);
+    for (ChartGroup& group : out_.groups) {
+      for (ChartPlot& plot : group.plots)
+        std::erase_if(plot.lines, [](const RegularSeries& line) {
+          return line.KnownCount() == 0;
+        });
+      std::erase_if(group.plots,
+                    [](const ChartPlot& plot) { return plot.lines.empty(); });
+    }
+    std::erase_if(out_.groups,
+                  [](const ChartGroup& group) { return group.plots.empty(); });
+  }
+
+  const Facts& facts_;
+  const Store& store_;
+  Charts out_;
+  std::map<std::string_view, Rows> machine_, processes_;
+  std::unordered_map<uint32_t, Rows> threads_;
+  std::map<uint32_t, Rows> devices_;
+  Rows counters_;
+  std::set<std::string, std::less<>> seen_;  // names that have their place
+  std::vector<LineSpec> specs_;
+  std::vector<std::pair<size_t, size_t>> places_;  // group and plot of a spec
+  RegularSeries cpu_, busy_, written_;
+};
+
+}  // namespace
+
+Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings) {
+  return Maker(facts).Make(findings);
+}
+
+}  // namespace sonde

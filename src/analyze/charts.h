@@ -1,0 +1,64 @@
+// What the pictures of a run show, however they are drawn.
+
+#ifndef SONDE_ANALYZE_CHARTS_H_
+#define SONDE_ANALYZE_CHARTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+#include "analyze/pattern/series.h"
+#include "analyze/rule.h"
+
+namespace sonde {
+
+// Lines of one unit over the run, drawn into one field.
+struct ChartPlot {
+  std::string title;
+  std::string unit;                  // as RegularSeries::unit
+  std::optional<double> full_scale;  // the most it could be, if that is known
+  std::vector<RegularSeries> lines;  // at least one, each known somewhere
+};
+
+// Plots of one subject, above each other on one time axis.
+struct ChartGroup {
+  std::string name;  // "cpu", "gpu0": letters and digits, for a file's name
+  std::string title;
+  std::vector<ChartPlot> plots;  // at least one
+};
+
+// A stretch of the run, or a moment of it, that the pictures point out.
+struct ChartMark {
+  enum class Kind {
+    kPhase,    // what the run did: start-up, steady ...
+    kFinding,  // when what a rule found held
+    kLoss,     // data of this time is missing
+    kMark,     // a moment that a person named: from_ns is to_ns
+  };
+
+  Kind kind = Kind::kPhase;
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  std::string label;  // one or two words
+  std::string text;   // a sentence
+};
+
+// The pictures of a run. All lines are on `grid`.
+//
+//  - A window that is not known is a gap, never 0.
+//  - Text has no control characters; it is not escaped for any markup.
+struct Charts {
+  Grid grid;
+  std::vector<ChartGroup> groups;
+  std::vector<ChartMark> marks;  // by kind, then time
+};
+
+// Every series of the machine and its devices, sums over the program's
+// processes, those processes and threads that used most, and the counters the
+// program keeps. Reads each counter chunk once.
+Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_CHARTS_H_

@@ -1,0 +1,152 @@
+#include "analyze/charts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analyze/judge.h"
+#include "analyze/made_run.h"
+#include "trace/text_reader.h"
+
+namespace sonde {
+namespace {
+
+Facts FactsOfText(const std::string& text) {
+  auto bytes = ReadText("sonde-text 0\n" + text, "made");
+  CHECK(bytes.ok());
+  auto store = Store::OfBytes(bytes.Take(), "made");
+  CHECK(store.ok());
+  return FactsOf(store.Take());
+}
+
+const ChartPlot* Find(const Charts& charts, const std::string& group,
+                      const std::string& plot) {
+  for (const ChartGroup& g : charts.groups)
+    for (const ChartPlot& p : g.plots)
+      if (g.name == group && p.title == plot) return &p;
+  return nullptr;
+}
+
+// Of the windows [from, to) of ten a second.
+double MeanOf(const RegularSeries& line, double from_s, double to_s) {
+  const auto at = [&](double s) {
+    return static_cast<size_t>(s * 1e9 /
+                               static_cast<double>(line.grid.step_ns));
+  };
+  const std::vector<double> known =
+      line.Part(at(from_s), at(to_s)).KnownValues();
+  double sum = 0;
+  for (const double v : known) sum += v;
+  return known.empty() ? -1 : sum / static_cast<double>(known.size());
+}
+
+constexpr char kRun[] =
+    "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+    "meta cores 4\nmeta allowed_cores 4\n"
+    "process 1 pid=10 name=a start=0 end=10s exit=0\n"
+    "process 2 pid=11 name=b start=4s end=8s exit=0\n"
+    "series 1 scope=process:1 name=cpu_ns\n"
+    "series 2 scope=process:2 name=cpu_ns\n"
+    "ramp 1 to=10s slope=1s/s\n"
+    "ramp 2 from=4s to=8s slope=2s/s\n";
+
+TEST(Charts, TheProgramsCoresAreThoseOfItsProcesses) {
+  const Charts charts = ChartsOf(FactsOfText(kRun), {});
+  const ChartPlot* const plot = Find(charts, "cpu", "Cores in use");
+  ASSERT_NE(plot, nullptr);
+  EXPECT_EQ(plot->full_scale, 4);
+  EXPECT_NEAR(MeanOf(plot->lines[0], 1, 3), 1, 0.01);
+  EXPECT_NEAR(MeanOf(plot->lines[0], 5, 7), 3, 0.01);
+  EXPECT_NEAR(MeanOf(plot->lines[0], 9, 10), 1, 0.01);
+}
+
+TEST(Charts, ProcessesThatEndAreNotZeroAfterwards) {
+  const Charts charts =
+      ChartsOf(FactsOfText(std::string(kRun) + "tick 2 8100ms 2=gone\n"), {});
+  const ChartPlot* const plot = Find(charts, "processes", "Cores in use");
+  ASSERT_NE(plot, nullptr);
+  ASSERT_EQ(plot->lines.size(), 2u);
+  const RegularSeries& b =
+      plot->lines[plot->lines[0].name.starts_with("2") ? 0 : 1];
+  EXPECT_NEAR(MeanOf(b, 5, 7), 2, 0.01);
+  EXPECT_EQ(MeanOf(b, 9, 10), -1);
+  EXPECT_EQ(MeanOf(b, 1, 3), -1);
+}
+
+TEST(Charts, WhenSamplingStopsThereIsAGap) {
+  const Charts charts = ChartsOf(
+      FactsOfText(std::string(kRun) +
+                  "series 3 scope=machine name=net_rx_bytes label=eth0 "
+                  "kind=total\n"
+                  "ramp 3 to=4s slope=5MB/s\n"
+                  "ramp 3 from=6s to=10s value=20MB slope=5MB/s\n"),
+      {});
+  const ChartPlot* const plot = Find(charts, "network", "Received");
+  ASSERT_NE(plot, nullptr);
+  EXPECT_NEAR(MeanOf(plot->lines[0], 1, 3), 5e6, 1e4);
+  EXPECT_EQ(MeanOf(plot->lines[0], 4.5, 5.5), -1);
+  EXPECT_NEAR(MeanOf(plot->lines[0], 7, 9), 5e6, 1e4);
+}
+
+TEST(Charts, WhatAProgramSetsHoldsUntilItSetsItAnew) {
+  const Charts charts =
+      ChartsOf(FactsOfText(std::string(kRun) +
+                           "series 3 scope=process:1 name=batch group=9\n"
+                           "tick 9 1s 3=32\ntick 9 6s 3=64\n"),
+               {});
+  const ChartPlot* const plot = Find(charts, "counters", "batch");
+  ASSERT_NE(plot, nullptr);
+  EXPECT_EQ(MeanOf(plot->lines[0], 0, 0.9), -1);
+  EXPECT_EQ(MeanOf(plot->lines[0], 2, 6), 32);
+  EXPECT_EQ(MeanOf(plot->lines[0], 7, 10), 64);
+}
+
+TEST(Charts, DevicesHaveAGroupEachAndUnknownSeriesTheirPlot) {
+  const Charts charts = ChartsOf(
+      FactsOfText(std::string(kRun) +
+                  "series 3 scope=device:1 name=gpu_busy_pct label=\"Card X\" "
+                  "unit=% group=5\n"
+                  "series 4 scope=device:1 name=fan_rpm unit=rpm group=5\n"
+                  "series 5 scope=machine name=odd_things unit=1\n"
+                  "ramp 3 to=10s value=40\nramp 4 to=10s value=900\n"
+                  "ramp 5 to=10s value=7\n"),
+      {});
+  ASSERT_NE(Find(charts, "gpu1", "Time busy"), nullptr);
+  EXPECT_NEAR(MeanOf(Find(charts, "gpu1", "Time busy")->lines[0], 1, 9), 40,
+              0.01);
+  ASSERT_NE(Find(charts, "gpu1", "Fan rpm"), nullptr);
+  EXPECT_EQ(Find(charts, "gpu1", "Fan rpm")->unit, "rpm");
+  EXPECT_NE(Find(charts, "machine", "Odd things"), nullptr);
+  const auto group =
+      std::find_if(charts.groups.begin(), charts.groups.end(),
+                   [](const ChartGroup& g) { return g.name == "gpu1"; });
+  EXPECT_EQ(group->title, "Accelerator 1: Card X");
+}
+
+TEST(Charts, FindingsAndPhasesAreMarked) {
+  MadeRun run;
+  run.seconds = 20;
+  run.workers = {{1, "work", [](double s) { return s < 4 ? 0.1 : 1.0; }},
+                 {1, "work", [](double s) { return s < 4 ? 0.1 : 1.0; }}};
+  const Facts facts = run.Make();
+  const Judgement judgement = Judge(facts);
+  ASSERT_FALSE(judgement.findings.empty());
+  const Charts charts = ChartsOf(facts, judgement.findings);
+  bool finding = false, steady = false;
+  for (const ChartMark& mark : charts.marks) {
+    finding |= mark.kind == ChartMark::Kind::kFinding &&
+               mark.label == judgement.findings[0].rule;
+    steady |=
+        mark.kind == ChartMark::Kind::kPhase && mark.label == "steady" &&
+        std::abs(mark.from_ns - MadeRun::kBeginNs - 4 * kNsPerSec) < kNsPerSec;
+  }
+  EXPECT_TRUE(finding);
+  EXPECT_TRUE(steady);
+}
+
+TEST(Charts, ATraceWithoutSamplesHasNone) {
+  EXPECT_TRUE(ChartsOf(FactsOfText(""), {}).groups.empty());
+}
+
+}  // namespace
+}  // namespace sonde

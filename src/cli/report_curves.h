@@ -1,0 +1,28 @@
+#ifndef SONDE_CLI_REPORT_CURVES_H_
+#define SONDE_CLI_REPORT_CURVES_H_
+
+#include "analyze/charts.h"
+#include "cli/lines.h"
+
+namespace sonde {
+
+// How curves are drawn in a terminal.
+struct CurveOptions {
+  size_t columns = kColumns;
+  bool unicode = false;  // blocks of eighths; else ASCII
+  bool colour = false;
+};
+
+// What the terminal on the standard output takes; a pipe takes 80 columns. The
+// locale says whether it takes Unicode. No colour.
+CurveOptions CurvesHere();
+
+// One line of text for each curve that is worth one: its name, its course, the
+// greatest value of that course; above them the phases, below them when each
+// finding held. Nothing if nothing was sampled. Without colour no line is
+// longer than the columns.
+Lines CurveLines(const Charts& charts, const CurveOptions& options);
+
+}  // namespace sonde
+
+#endif  // SONDE_CLI_REPORT_CURVES_H_
