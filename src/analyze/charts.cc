@@ -85,10 +85,8 @@ class Maker {
     Counters();
     Cores();
     Rest();
-    const size_t first_hidden = specs_.size();
-    HiddenForPhases();
-    Place(ReadLines(facts_, out_.grid, specs_), first_hidden);
-    out_.marks = MarksOf(facts_, findings, cpu_, busy_, written_);
+    Place(ReadLines(facts_, out_.grid, specs_));
+    out_.marks = MarksOf(facts_, findings);
     return std::move(out_);
   }
 
@@ -165,9 +163,9 @@ class Maker {
     ChartPlot& plot = Plot("Cores in use", "cores",
                            facts_.run.capacity_cores ? facts_.run.capacity_cores
                                                      : facts_.run.cores);
-    cpu_ = OfWindows("the program", &W::known, &W::tree_cores);
     plot.lines = {
-        cpu_, OfWindows("its busiest thread", &W::known, &W::thread_cores),
+        OfWindows("the program", &W::known, &W::tree_cores),
+        OfWindows("its busiest thread", &W::known, &W::thread_cores),
         OfWindows("the whole machine", &W::machine_known, &W::busy_cores),
         OfWindows("waiting for disks", &W::machine_known, &W::iowait_cores)};
     if (facts_.machine.steal_cores.value_or(0) > 0.005)
@@ -351,35 +349,25 @@ class Maker {
       Plot(TitleOf(name), unit.text);
       Line("all processes", rows[0]->kind, All(rows, unit.factor));
     }
-    Group("machine", "The machine, other");
+    RestOfMachine("cgroup", "Cgroup", true);
+    RestOfMachine("machine", "The machine, other", false);
+  }
+
+  void RestOfMachine(const char* group, const char* title, bool of_cgroup) {
+    Group(group, title);
     for (const auto& [name, rows] : machine_) {
-      if (seen_.contains(name)) continue;
+      if (seen_.contains(name) || name.starts_with("cgroup_") != of_cgroup)
+        continue;
       const Unit unit = UnitOf(store_, *rows[0]);
       Plot(TitleOf(name), unit.text);
       Labels(std::string(name).c_str(), "", unit.factor);
     }
   }
 
-  // Phases are told by these, too.
-  void HiddenForPhases() {
-    LineSpec busy{"accelerators", "share", Series::Kind::kGauge, false, {}};
-    for (const auto& [device, rows] : devices_)
-      for (const Series* row : rows)
-        if (store_.Str(row->name) == "gpu_busy_pct")
-          busy.members.push_back({row->id, 0.01});
-    for (LineSpec::Member& m : busy.members)
-      m.factor /= static_cast<double>(busy.members.size());
-    specs_.push_back(std::move(busy));
-    specs_.push_back({"written", "bytes/s", Series::Kind::kTotal, false,
-                      Tree("write_bytes")});
-  }
-
-  void Place(std::vector<RegularSeries> lines, size_t first_hidden) {
-    for (size_t i = 0; i < first_hidden; ++i)
+  void Place(std::vector<RegularSeries> lines) {
+    for (size_t i = 0; i < lines.size(); ++i)
       out_.groups[places_[i].first].plots[places_[i].second].lines.push_back(
           std::move(lines[i]));
-    busy_ = std::move(lines[first_hidden]);
-    written_ = std::move(lines[first_hidden + 1]);
     for (ChartGroup& group : out_.groups) {
       for (ChartPlot& plot : group.plots)
         std::erase_if(plot.lines, [](const RegularSeries& line) {
@@ -402,7 +390,6 @@ class Maker {
   std::set<std::string, std::less<>> seen_;  // names that have their place
   std::vector<LineSpec> specs_;
   std::vector<std::pair<size_t, size_t>> places_;  // group and plot of a spec
-  RegularSeries cpu_, busy_, written_;
 };
 
 }  // namespace

@@ -7,14 +7,10 @@
 
 namespace sonde {
 
-// What is to be pointed out in the pictures of a run: its phases, told by the
-// three series (cores, share of the accelerators' time, bytes written a second;
-// each may know nothing), the findings, losses with a time, and marks.
+// What is to be pointed out in the pictures of a run: its phases, the findings,
+// losses with a time, and marks.
 std::vector<ChartMark> MarksOf(const Facts& facts,
-                               const std::vector<Finding>& findings,
-                               const RegularSeries& cpu,
-                               const RegularSeries& accelerator,
-                               const RegularSeries& written);
+                               const std::vector<Finding>& findings);
 
 }  // namespace sonde
 

@@ -10,16 +10,18 @@
 #include "cli/newest.h"
 #include "cli/report.h"
 #include "cli/report_curves.h"
+#include "cli/report_html.h"
 #include "cli/report_json.h"
 #include "cli/report_text.h"
 #include "export/chart/files.h"
+#include "export/output.h"
 
 namespace sonde {
 namespace {
 
 // What was asked for besides the text of TextOptions.
 struct Asked {
-  std::string path, charts;
+  std::string path, charts, html;
   std::vector<std::string> rules;
   bool json = false, brief = false, force = false;
   bool curves = ::isatty(STDOUT_FILENO) == 1;
@@ -32,7 +34,8 @@ bool WantsColour() {
          (no_color == nullptr || no_color[0] == '\0');
 }
 
-Status WritePictures(const Charts& charts, const Asked& asked) {
+Status WritePictures(const Report& report, const Charts& charts,
+                     const Asked& asked) {
   if (!asked.charts.empty()) {
     TRY(const auto files, WriteCharts(charts, asked.charts, asked.force));
     std::string names;
@@ -42,6 +45,14 @@ Status WritePictures(const Charts& charts, const Asked& asked) {
         stderr, "wrote %s/: %s\n", Printable(asked.charts).c_str(),
         names.empty() ? "nothing, for nothing was sampled" : names.c_str());
   }
+  if (asked.html.empty()) return Ok();
+  ExportOptions options;
+  options.force = asked.force;
+  TRY(auto out, Output::Create(asked.html, options));
+  out->Text(ReportHtml(report, charts));
+  TRY_OK(out->Commit());
+  if (asked.html != "-")
+    std::fprintf(stderr, "wrote %s\n", Printable(asked.html).c_str());
   return Ok();
 }
 
@@ -61,14 +72,20 @@ Result<int> RunReport(const Args& args) {
   app.add_option("--top", text.top, "rows of each table")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  app.add_option("--html", asked.html,
+                 "write a page for a browser: all of it in one file")
+      ->type_name("FILE");
   app.add_option("--charts", asked.charts,
                  "write the curves as SVG files into this directory")
       ->type_name("DIR");
   app.add_flag("--curves,!--no-curves", asked.curves,
                "draw curves in the text, or do not; on a terminal it does");
-  app.add_flag("--force", asked.force, "replace what --charts meets");
+  app.add_flag("--force", asked.force, "replace what --html or --charts meet");
   TRY(const bool go_on, ParseArgs(app, args));
   if (!go_on) return 0;
+  if (asked.html == "-" && asked.json)
+    return Error{Error::Kind::kUsage,
+                 "--json and --html -: both want the standard output"};
   if (asked.path.empty()) {
     TRY(asked.path, NewestTrace());
   }
@@ -76,9 +93,10 @@ Result<int> RunReport(const Args& args) {
   text.bold = WantsColour();
   const bool curves = asked.curves && !asked.json && !asked.brief;
   Charts charts;
-  if (curves || !asked.charts.empty())
+  if (curves || !asked.html.empty() || !asked.charts.empty())
     charts = ChartsOf(report.facts, report.judgement.findings);
-  TRY_OK(WritePictures(charts, asked));
+  TRY_OK(WritePictures(report, charts, asked));
+  if (asked.html == "-") return 0;
   if (curves) {
     CurveOptions options = CurvesHere();
     options.colour = text.bold;

@@ -22,12 +22,12 @@ constexpr size_t kLeastColumns = 20;  // of a curve
 constexpr size_t kMaxCurves = 20;
 
 // How much of a group a terminal shows; the pictures show all of it.
-struct Share {
+struct Shown {
   size_t plots = 0;  // from the first on
   size_t lines = 0;  // of each
 };
 
-Share ShareOf(const ChartGroup& group) {
+Shown ShownOf(const ChartGroup& group) {
   if (group.name == "cpu") return {1, 3};
   if (group.name == "memory") return {1, 1};
   if (group.name == "disk") return {1, 2};
@@ -54,7 +54,7 @@ class Curves {
                kNameColumns - kValueColumns) {}
 
   Lines Draw() {
-    for (const ChartGroup& group : charts_.groups) Add(group, ShareOf(group));
+    for (const ChartGroup& group : charts_.groups) Add(group, ShownOf(group));
     if (curves_.empty()) return {};
     Lines out = Phases();
     Append(out, std::move(curves_));
@@ -69,7 +69,7 @@ class Curves {
                            : text;
   }
 
-  void Add(const ChartGroup& group, const Share& share) {
+  void Add(const ChartGroup& group, const Shown& share) {
     for (size_t p = 0; p < std::min(share.plots, group.plots.size()); ++p) {
       const ChartPlot& plot = group.plots[p];
       const Scale scale = ScaleOf(plot);

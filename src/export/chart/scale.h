@@ -27,7 +27,8 @@ struct Scale {
 Scale RoundScale(double low, double high, size_t ticks);
 
 // The axis of a plot: from 0, or from its least value if that is negative, to
-// its greatest, or to the full scale if a quarter of that is reached.
+// its greatest, or to the full scale if that is near: a quarter of it is
+// reached, and no more than it by more than a twentieth.
 Scale ScaleOf(const ChartPlot& plot);
 
 // Times from 0 to `length_ns`, in steps of round seconds, minutes or hours; the

@@ -37,6 +37,8 @@ TEST(Scale, NothingIsNotDividedByNothing) {
 TEST(Scale, TheFullScaleIsShownOnlyWhereItIsNear) {
   ChartPlot plot{"", "cores", 8, {LineOf({1, 3})}};
   EXPECT_EQ(ScaleOf(plot).high, 8);
+  plot.full_scale = 2.95;
+  EXPECT_EQ(ScaleOf(plot).high, 3) << "a little more than can be";
   plot.full_scale = 128;
   EXPECT_EQ(ScaleOf(plot).high, 3);
 }

@@ -21,7 +21,7 @@ constexpr double kField = kWidth - kLeft - kRight;
 constexpr double kPlotHeight = 104, kLowPlotHeight = 40;
 constexpr size_t kManyPlots = 6;  // more than so many are drawn low
 constexpr double kLane = 17;      // one row of labels above the plots
-constexpr double kCharWidth = 6.3;
+constexpr double kCharWidth = 6.9, kBoldWidth = 7.6;  // of a mean character
 constexpr size_t kMaxFindings = 4;
 constexpr size_t kStyles = 6;  // of lines, in the style sheet
 
@@ -64,6 +64,13 @@ std::string Fit(std::string_view text, double width) {
   return chars < 4 ? "" : Printable(text, chars);
 }
 
+bool NothingBut0(const ChartPlot& plot) {
+  for (const RegularSeries& line : plot.lines)
+    for (const double v : line.values)
+      if (v != 0) return false;
+  return true;
+}
+
 class Drawer {
  public:
   Drawer(const ChartGroup& group, const Charts& charts, bool standalone)
@@ -86,6 +93,7 @@ class Drawer {
     out_.clear();
     // Behind the lines: what goes through all plots.
     Marks(top);
+    Names(top);
     return Head() + out_ + front + "</svg>\n";
   }
 
@@ -209,9 +217,27 @@ class Drawer {
     }
   }
 
+  // The names of losses and marks, beside the title, where there is room.
+  void Names(double top) {
+    double free =
+        16 + 10 * static_cast<double>(group_.title.size());  // it is larger
+    for (const ChartMark& mark : charts_.marks) {
+      if (mark.kind != ChartMark::Kind::kLoss &&
+          mark.kind != ChartMark::Kind::kMark)
+        continue;
+      const double x = X(mark.from_ns);
+      const std::string name = Fit(mark.label, kWidth - x);
+      if (x < free || name.empty()) continue;
+      Put("<text class=\"soft\" x=\"{:.1f}\" y=\"{:g}\">{}</text>\n", x,
+          top - 4, Escaped(name));
+      free = x + 8 + kCharWidth * static_cast<double>(name.size());
+    }
+  }
+
   void Plot(const ChartPlot& plot) {
-    const double height =
-        group_.plots.size() > kManyPlots ? kLowPlotHeight : kPlotHeight;
+    const double height = group_.plots.size() > kManyPlots || NothingBut0(plot)
+                              ? kLowPlotHeight
+                              : kPlotHeight;
     y_ += 20;
     Legend(plot);
     y_ += 6;
@@ -243,7 +269,7 @@ class Drawer {
   // The plot's title, then a sample and a name for each line.
   void Legend(const ChartPlot& plot) {
     const double width_of_title =
-        16 + kCharWidth * 1.12 * static_cast<double>(plot.title.size());
+        14 + kBoldWidth * static_cast<double>(plot.title.size());
     Put("<text class=\"plot\" x=\"{:g}\" y=\"{:g}\">{}</text>\n", kLeft, y_,
         Escaped(plot.title));
     double x = kLeft + width_of_title;
