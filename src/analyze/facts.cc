@@ -405,6 +405,7 @@ const ThreadFacts* Facts::FindThread(uint32_t process, uint32_t thread) const {
 Facts FactsOf(std::shared_ptr<const Store> store) {
   Facts facts = Builder(std::move(store)).Build();
   facts.series = std::make_shared<RunSeries>(RunSeriesOf(facts));
+  facts.devices = DevicesOf(*facts.store, *facts.series);
   return facts;
 }
 

@@ -13,6 +13,7 @@
 
 #include "analyze/annotation_facts.h"
 #include "analyze/cgroup_facts.h"
+#include "analyze/device_facts.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -166,7 +167,8 @@ struct Facts {
   std::vector<CpuWindow> windows;
   // What it used over time: analyze/pattern/run_series.h. Never null.
   std::shared_ptr<const RunSeries> series;
-  uint64_t ticks = 0;  // how often the processes were sampled
+  std::vector<DeviceFacts> devices;  // accelerators, by index
+  uint64_t ticks = 0;                // how often the processes were sampled
   AnnotationFacts said;
   std::vector<Mark> marks;  // in time order
   OverheadFacts overhead;

@@ -176,6 +176,23 @@ Json CgroupOf(const CgroupFacts& c) {
           {"psi_memory_some", Maybe(c.psi_memory_some)}};
 }
 
+Json DeviceOf(const DeviceFacts& d) {
+  return {{"index", d.index},
+          {"name", Text(d.name)},
+          {"busy_mean", Maybe(d.busy_mean)},
+          {"busy_p5", Maybe(d.busy_p5)},
+          {"busy_p95", Maybe(d.busy_p95)},
+          {"memory_peak_bytes", Whole(d.memory_peak_bytes)},
+          {"memory_total_bytes", Whole(d.memory_total_bytes)},
+          {"memory_mean_share", Maybe(d.memory_mean_share)},
+          {"memory_peak_share", Maybe(d.memory_peak_share)},
+          {"throttled_share", Maybe(d.throttled_share)},
+          {"clock_mean_mhz", Maybe(d.clock_mean_mhz)},
+          {"power_mean_w", Maybe(d.power_mean_w)},
+          {"temperature_peak_c", Maybe(d.temperature_peak_c)},
+          {"processes", d.holders}};
+}
+
 Json RunOf(const Report& report) {
   const Facts& facts = report.facts;
   const Store& store = *facts.store;
@@ -281,6 +298,7 @@ std::string ReportJson(const Report& report) {
   out["phases"] = PhasesJson(report.shape);
   out["series"] = SeriesJson(report.shape);
   out["cgroups"] = ListOf(facts.cgroups, CgroupOf);
+  out["devices"] = ListOf(facts.devices, DeviceOf);
   const auto slice = [](const SliceFacts& s) -> Json {
     return {{"name", s.name},         {"count", s.count},
             {"total_ns", s.total_ns}, {"self_ns", s.self_ns},

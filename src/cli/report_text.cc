@@ -12,6 +12,7 @@
 #include "cli/lines.h"
 #include "cli/report_annotations.h"
 #include "cli/report_cgroups.h"
+#include "cli/report_devices.h"
 #include "cli/report_head.h"
 #include "cli/report_shape.h"
 #include "cli/report_words.h"
@@ -251,6 +252,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
                 "max RSS: as sampled"));
   parts.push_back(std::move(processes));
   parts.push_back(ThreadLines(facts));
+  parts.push_back(DeviceLines(facts));
   parts.push_back(SliceLines(facts, options.top));
   parts.push_back(SliceTrackLines(facts, options.top));
   parts.push_back(CounterLines(facts, options.top));

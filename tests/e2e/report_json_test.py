@@ -116,6 +116,14 @@ REPORT = {
             "cpu_ns", "periods", "throttled_periods", "throttled_ns",
             "memory_peak_bytes", "memory_limit_bytes", "cache_peak_bytes", "limit_hits",
             "oom_kills", "read_bytes", "write_bytes")}}],
+    "devices": [{
+        "index": INT, "name": Maybe(TEXT), "processes": [INT],
+        **{name: Maybe(NUMBER) for name in (
+            "busy_mean", "busy_p5", "busy_p95", "memory_mean_share",
+            "memory_peak_share", "throttled_share", "clock_mean_mhz",
+            "power_mean_w", "temperature_peak_c")},
+        **{name: Maybe(INT) for name in (
+            "memory_peak_bytes", "memory_total_bytes")}}],
     "slices": [SLICE],
     "slice_tracks": [{"process": Maybe(INT), "thread": Maybe(INT), "name": TEXT,
                       "self_ns": INT, "slices": [SLICE]}],

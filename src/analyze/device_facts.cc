@@ -1,0 +1,99 @@
+#include "analyze/device_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+
+#include "analyze/pattern/run_series.h"
+
+namespace sonde {
+namespace {
+
+// The known values of one of the device's series; empty if it has none.
+std::vector<double> ValuesOf(const RunSeries& series, uint32_t index,
+                             const char* what) {
+  const RegularSeries* const one =
+      series.Find(fmt::format("gpu{}_{}", index, what));
+  return one == nullptr ? std::vector<double>() : one->KnownValues();
+}
+
+MaybeNumber Mean(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
+}
+
+MaybeNumber Peak(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  return *std::max_element(values.begin(), values.end());
+}
+
+MaybeNumber Below(const std::vector<double>& values, double q) {
+  if (values.empty()) return std::nullopt;
+  return Quantile(values, q);
+}
+
+DeviceFacts FactsOf(const RunSeries& series, uint32_t index) {
+  DeviceFacts out;
+  out.index = index;
+  const std::vector<double> busy = ValuesOf(series, index, "busy");
+  out.busy_mean = Mean(busy);
+  out.busy_p5 = Below(busy, 0.05);
+  out.busy_p95 = Below(busy, 0.95);
+  const std::vector<double> memory = ValuesOf(series, index, "memory");
+  out.memory_peak_bytes = Peak(memory);
+  out.memory_total_bytes = Peak(ValuesOf(series, index, "memory_total"));
+  if (out.memory_peak_bytes && out.memory_total_bytes.value_or(0) > 0) {
+    out.memory_mean_share = *Mean(memory) / *out.memory_total_bytes;
+    out.memory_peak_share = *out.memory_peak_bytes / *out.memory_total_bytes;
+  }
+  std::vector<double> throttled = ValuesOf(series, index, "throttle");
+  for (double& bits : throttled) bits = bits > 0 ? 1 : 0;
+  out.throttled_share = Mean(throttled);
+  out.clock_mean_mhz = Mean(ValuesOf(series, index, "clock"));
+  out.power_mean_w = Mean(ValuesOf(series, index, "power"));
+  out.temperature_peak_c = Peak(ValuesOf(series, index, "temperature"));
+  return out;
+}
+
+// A device's number, as the label of what a process holds on it.
+std::optional<uint32_t> IndexOf(std::string_view label) {
+  uint32_t out = 0;
+  const char* const last = label.data() + label.size();
+  const auto [end, failure] = std::from_chars(label.data(), last, out);
+  if (failure != std::errc() || end != last) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::vector<DeviceFacts> DevicesOf(const Store& store,
+                                   const RunSeries& series) {
+  std::map<uint32_t, std::string_view> names;
+  std::map<uint32_t, std::set<uint32_t>> holders;
+  for (const auto& [id, row] : store.series()) {
+    if (row.scope == Series::Scope::kDevice) {
+      std::string_view& name = names[row.scope_id];
+      if (name.empty()) name = store.Str(row.label);
+    } else if (row.scope == Series::Scope::kProcess &&
+               store.Str(row.name) == "gpu_mem_used_bytes") {
+      if (const auto index = IndexOf(store.Str(row.label)))
+        holders[*index].insert(row.scope_id);
+    }
+  }
+  std::vector<DeviceFacts> out;
+  for (const auto& [index, name] : names) {
+    DeviceFacts one = FactsOf(series, index);
+    one.name = name;
+    one.holders.assign(holders[index].begin(), holders[index].end());
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace sonde

@@ -1,0 +1,37 @@
+#ifndef SONDE_ANALYZE_DEVICE_FACTS_H_
+#define SONDE_ANALYZE_DEVICE_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sonde {
+
+struct RunSeries;
+
+// One accelerator while it was recorded, whoever used it. What it does not tell
+// is absent. Shares and means are over the time for which they are known.
+struct DeviceFacts {
+  uint32_t index = 0;
+  std::string name;  // as recorded, not escaped
+  // Of the time, something ran on it: mean, and what lay below for 5 % and 95 %
+  // of the run's windows.
+  std::optional<double> busy_mean, busy_p5, busy_p95;
+  std::optional<double> memory_peak_bytes, memory_total_bytes;
+  std::optional<double> memory_mean_share, memory_peak_share;  // of its own
+  std::optional<double> throttled_share;  // of the time, it gave a reason
+  std::optional<double> clock_mean_mhz, power_mean_w, temperature_peak_c;
+  // Numbers of the run's processes that held memory on it. Empty also if the
+  // device does not tell who does.
+  std::vector<uint32_t> holders;
+};
+
+// By index. Of windows of the run, so what is shorter than one is smoothed.
+std::vector<DeviceFacts> DevicesOf(const Store& store, const RunSeries& series);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_DEVICE_FACTS_H_

@@ -1,0 +1,15 @@
+#ifndef SONDE_CLI_REPORT_DEVICES_H_
+#define SONDE_CLI_REPORT_DEVICES_H_
+
+#include "analyze/facts.h"
+#include "cli/lines.h"
+
+namespace sonde {
+
+// A table of the accelerators; nothing if there is none. What a device does not
+// tell reads "-".
+Lines DeviceLines(const Facts& facts);
+
+}  // namespace sonde
+
+#endif  // SONDE_CLI_REPORT_DEVICES_H_
