@@ -144,6 +144,13 @@ SONDE_ABI_INLINE int sonde_abi_recording(void) {
          __atomic_load_n(sonde_abi_session, __ATOMIC_RELAXED) != 0;
 }
 
+/* Whether there is a session, also one that is paused: names are made all the
+ * same, they are used later. */
+SONDE_ABI_INLINE int sonde_abi_attached(void) {
+  return __builtin_expect(__atomic_load_n(&sonde_abi_on, __ATOMIC_RELAXED) != 0,
+                          0);
+}
+
 /* Puts a record with up to two words into the ring. 0: the library must do it.
  * `cache` is a site's; without a site it is 0 and any version will do. */
 SONDE_ABI_INLINE int sonde_abi_put(int has_site, uint64_t cache, uint32_t kind,

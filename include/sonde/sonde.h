@@ -28,26 +28,36 @@ extern "C" {
 
 #define SONDE_API __attribute__((visibility("default")))
 
-/* SONDE_GET(type, x, ...) declares `type sonde_x(...)`, which is 0 where
- * nothing is recorded, SONDE_DO(x, ...) a `void sonde_x(...)`. The library
- * exports each of them, also for other languages; a branch before the call is
- * compiled into programs. */
+/* SONDE_GET(type, x, ...) declares `type sonde_x(...)`, which is 0 where there
+ * is no session, SONDE_DO(x, ...) a `void sonde_x(...)`, SONDE_SAY(x, ...) one
+ * that is also heard while the recording is paused. The library exports each of
+ * them, also for other languages; a branch before the call is compiled into
+ * programs. */
 #ifdef SONDE_ABI_LIBRARY
 #define SONDE_GET(type, name, parameters, arguments) \
   SONDE_API type sonde_##name parameters;
 #define SONDE_DO(name, parameters, arguments) \
   SONDE_API void sonde_##name parameters;
+#define SONDE_SAY SONDE_DO
 #else
-#define SONDE_GET(type, name, parameters, arguments)                   \
-  SONDE_API type sonde_call_##name parameters __asm__("sonde_" #name); \
-  SONDE_ABI_INLINE type sonde_##name parameters {                      \
-    return sonde_abi_recording() ? sonde_call_##name arguments : 0;    \
+/* The two must not have one symbol: an inline function that is not inlined (its
+ * address is taken) would call itself. */
+#define SONDE_GET(type, name, parameters, arguments)                          \
+  SONDE_API type sonde_call_##name parameters __asm__("sonde_" #name);        \
+  SONDE_ABI_INLINE type sonde_##name parameters __asm__("sonde_asks_" #name); \
+  SONDE_ABI_INLINE type sonde_##name parameters {                             \
+    return sonde_abi_attached() ? sonde_call_##name arguments : 0;            \
   }
-#define SONDE_DO(name, parameters, arguments)                          \
-  SONDE_API void sonde_call_##name parameters __asm__("sonde_" #name); \
-  SONDE_ABI_INLINE void sonde_##name parameters {                      \
-    if (sonde_abi_recording()) sonde_call_##name arguments;            \
+#define SONDE_IF(asked, name, parameters, arguments)                          \
+  SONDE_API void sonde_call_##name parameters __asm__("sonde_" #name);        \
+  SONDE_ABI_INLINE void sonde_##name parameters __asm__("sonde_asks_" #name); \
+  SONDE_ABI_INLINE void sonde_##name parameters {                             \
+    if (asked()) sonde_call_##name arguments;                                 \
   }
+#define SONDE_DO(name, parameters, arguments) \
+  SONDE_IF(sonde_abi_recording, name, parameters, arguments)
+#define SONDE_SAY(name, parameters, arguments) \
+  SONDE_IF(sonde_abi_attached, name, parameters, arguments)
 #endif
 
 /* An argument of a record: a name and a value. Use the makers below. */
@@ -78,7 +88,7 @@ SONDE_GET(uint32_t, track,
  * then: at least at its beginning and at its end. */
 SONDE_GET(uint32_t, clock, (const char* name, uint64_t ticks_per_second),
           (name, ticks_per_second))
-SONDE_DO(clock_pair, (uint32_t clock, uint64_t its_time), (clock, its_time))
+SONDE_SAY(clock_pair, (uint32_t clock, uint64_t its_time), (clock, its_time))
 
 /* The id of a call site, remembered in it. */
 SONDE_API uint32_t sonde_site_id(struct sonde_site* site);
@@ -238,8 +248,8 @@ SONDE_ABI_INLINE void sonde_range_end(uint64_t range) {
 
 /* --- threads, processes, the recording --------------------------------- */
 
-SONDE_DO(thread_name, (const char* name), (name))
-SONDE_DO(process_name, (const char* name), (name))
+SONDE_SAY(thread_name, (const char* name), (name))
+SONDE_SAY(process_name, (const char* name), (name))
 /* Stops and goes on recording this process, all its threads at once. */
 SONDE_API void sonde_pause(void);
 SONDE_API void sonde_resume(void);

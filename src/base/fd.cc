@@ -1,6 +1,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <system_error>
@@ -31,6 +32,13 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
                    path + ": more than " + std::to_string(limit) + " bytes"};
     text.append(buffer, static_cast<size_t>(n));
   }
+}
+
+void RaiseFileLimit() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int WriteAll(int fd, const void* data, size_t size) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -39,10 +40,11 @@ record no more.
 Exit status: 0 done, 1 could not, 2 asked wrongly.
 )";
 
-std::string Absolute(const std::string& path) {
+// The one path of a file, whatever links lead to it.
+std::string OnlyPath(const std::string& path) {
   std::error_code error;
-  const auto absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
+  const auto only = std::filesystem::weakly_canonical(path, error);
+  return error ? path : only.string();
 }
 
 std::string List(const std::vector<SessionInfo>& sessions) {
@@ -53,6 +55,12 @@ std::string List(const std::vector<SessionInfo>& sessions) {
   return out;
 }
 
+// Whether its trace is still to be finished; another may have taken its place.
+bool Unfinished(const SessionInfo& session) {
+  const auto reader = TraceReader::Open(session.trace);
+  return reader.ok() && !reader.value().finished();
+}
+
 // The trace that is meant, and its session if there still is one.
 struct Wanted {
   std::string trace;
@@ -60,19 +68,16 @@ struct Wanted {
 };
 
 Result<Wanted> Choose(const std::string& trace) {
-  const std::vector<SessionInfo> dead =
-      DeadSessions(trace.empty() ? "" : Absolute(trace));
+  const std::string path = trace.empty() ? "" : OnlyPath(trace);
+  std::vector<SessionInfo> dead = DeadSessions(path);
   if (!trace.empty()) {
-    Wanted wanted{Absolute(trace), std::nullopt};
+    Wanted wanted{path, std::nullopt};
     for (const SessionInfo& s : dead)
-      if (s.trace == wanted.trace) wanted.session = s;
-    for (const SessionInfo& s : LiveSessions())
-      if (s.trace == wanted.trace)
-        return Error{Error::Kind::kUsage, trace + ": is still being recorded",
-                     "`sonde ctl stop` ends the recording"};
+      if (OnlyPath(s.trace) == path) wanted.session = s;
     return wanted;
   }
-  if (dead.size() == 1) return Wanted{dead[0].trace, dead[0]};
+  std::erase_if(dead, [](const SessionInfo& s) { return !Unfinished(s); });
+  if (dead.size() == 1) return Wanted{OnlyPath(dead[0].trace), dead[0]};
   if (dead.empty())
     return Error{Error::Kind::kNotFound, "recover: no recording was killed",
                  "name a trace that has no end: sonde recover FILE.sonde"};
@@ -81,7 +86,8 @@ Result<Wanted> Choose(const std::string& trace) {
 }
 
 void PrintList(bool json) {
-  const std::vector<SessionInfo> dead = DeadSessions("");
+  std::vector<SessionInfo> dead = DeadSessions("");
+  std::erase_if(dead, [](const SessionInfo& s) { return !Unfinished(s); });
   if (!json) {
     if (dead.empty()) std::puts("no recording was killed");
     for (const SessionInfo& s : dead)
@@ -160,8 +166,11 @@ Result<int> RunRecover(const Args& args) {
     TRY(auto taken, SessionDir::TakeOver(wanted.session->dir));
     dir.emplace(std::move(taken));
   }
-  const std::string to = output.empty() ? wanted.trace : Absolute(output);
-  if (to != wanted.trace && force) std::remove(to.c_str());
+  const std::string to = output.empty() ? wanted.trace : OnlyPath(output);
+  if (to != wanted.trace && !force && std::filesystem::exists(to))
+    return Error{Error::Kind::kUsage, Printable(to) + ": exists",
+                 "--force overwrites it"};
+  RaiseFileLimit();
   auto result = Recover(wanted.trace, dir ? &*dir : nullptr, to);
   // What could not be written can be tried again.
   if (dir && (!result.ok() || to != wanted.trace)) dir->Keep();

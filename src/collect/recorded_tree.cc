@@ -15,12 +15,17 @@ namespace {
 // /proc tells a start to a clock tick (10 ms), rounded down.
 constexpr int64_t kSameStartNs = 30 * kNsPerMs;
 
-// Whether the process of this pid is the one that began then.
-bool Lives(pid_t pid, int64_t start_ns) {
+// When the process of this pid began, if it is alive.
+std::optional<int64_t> BegunNs(pid_t pid) {
   const auto text = ReadFile(fmt::format("/proc/{}/stat", pid));
   const auto stat = text.ok() ? ParseProcessStat(text.value()) : std::nullopt;
-  return stat && stat->state != 'Z' && stat->state != 'X' &&
-         std::abs(StartNs(stat->start_ticks) - start_ns) < kSameStartNs;
+  if (!stat || stat->state == 'Z' || stat->state == 'X') return std::nullopt;
+  return StartNs(stat->start_ticks);
+}
+
+bool Lives(pid_t pid, int64_t start_ns) {
+  const auto begun_ns = BegunNs(pid);
+  return begun_ns && std::abs(*begun_ns - start_ns) < kSameStartNs;
 }
 
 }  // namespace
@@ -29,8 +34,8 @@ RecordedTree::RecordedTree(TraceWriter& out, const AllRows& rows,
                            const Copied& copied)
     : out_(out),
       last_seen_ns_(copied.last_ns),
-      processes_(rows.processes),
-      threads_(rows.threads) {
+      processes_(copied.processes),
+      threads_(copied.threads) {
   for (const auto& [number, row] : processes_) {
     by_pid_[row.pid] = number;
     if (Open(row) && Lives(row.pid, row.start_ns))
@@ -57,13 +62,16 @@ uint32_t RecordedTree::Adopt(pid_t pid, uint32_t parent, int64_t start_ns) {
   row.parent = parent;
   row.pid = pid;
   row.start_ns = start_ns;
+  // One that began after the ring was made is another of the same pid.
+  const auto begun_ns = BegunNs(pid);
+  const bool alive = begun_ns && *begun_ns < start_ns + kSameStartNs;
   const auto comm = ReadFile(fmt::format("/proc/{}/comm", pid));
   const auto maker = processes_.find(parent);
-  if (comm.ok() && !comm.value().empty())
+  if (alive && comm.ok() && !comm.value().empty())
     row.name = out_.Intern(comm.value().substr(0, comm.value().size() - 1));
   else if (maker != processes_.end())
     row.name = maker->second.name;
-  if (comm.ok()) live_[row.number] = {row.number, pid, {}};
+  if (alive) live_[row.number] = {row.number, pid, {}};
   processes_[row.number] = row;
   by_pid_[pid] = row.number;
   out_.PutProcess(row);

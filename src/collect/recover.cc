@@ -1,12 +1,15 @@
 #include "collect/recover.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <optional>
 
+#include "base/fd.h"
 #include "base/time.h"
 #include "collect/recorded_tree.h"
 #include "collect/ring/target_rings.h"
@@ -53,11 +56,27 @@ CopyRange RangeOf(const RingsState& state) {
 }
 
 // Whether the ids in the state mean the same in the copy.
-bool Fits(const StateLimits& have, const Copied& copied) {
-  return copied.same_strings >= have.strings &&
+bool Fits(const StateLimits& have, const Copied& copied,
+          const TraceWriter& out) {
+  return have.groups <= out.groups() && copied.same_strings >= have.strings &&
          copied.same_tracks >= have.tracks &&
          copied.same_series >= have.series && copied.same_losses >= have.losses;
 }
+
+// Removes the file unless it has become what it should.
+class Unfinished {
+ public:
+  explicit Unfinished(std::string path) : path_(std::move(path)) {}
+  ~Unfinished() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  void Keep() { path_.clear(); }
+
+ private:
+  std::string path_;
+};
 
 void TellDamages(const Copied& copied, TraceWriter& out) {
   for (const Damage& damage : copied.damages)
@@ -72,8 +91,14 @@ void TellDamages(const Copied& copied, TraceWriter& out) {
 
 Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
                           const std::string& output) {
+  // The one who writes it holds this lock, wherever its session lies.
+  const Fd lock(::open(trace.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!lock.valid()) return ErrnoError(trace, errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Error{Error::Kind::kUsage, trace + ": is still being recorded",
+                 "`sonde ctl stop` ends the recording"};
   TRY(const TraceReader reader, TraceReader::Open(trace));
-  const AllRows rows(reader);
+  const AllRows rows(reader, /*with_args=*/false);
   Recovered result;
   std::optional<RingsState> state;
   if (dir == nullptr)
@@ -82,52 +107,67 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
     result.rings_why = "the collector could not save how far it had read";
   else if (state->boot != BootId())
     result.rings_why = "the machine was started anew";
+  if (result.rings_why.empty())
+    TargetRings::StopRecording(dir->fd(), state->ticks);
 
-  const bool in_place = output == trace;
-  const std::string path = in_place ? trace + ".recovered" : output;
+  const std::string path = output + ".recovered";
+  Unfinished unfinished(path);
   TraceWriter::Options options;
   options.journal = false;
-  options.replace = in_place;
-  FileHeader header = reader.header();
-  TRY(const auto out, TraceWriter::Create(path, header, options));
-  const int64_t now_ns = NowNs();
-  const bool same_boot = result.rings_why.empty();
-  const Copied copied =
-      CopyTrace(reader, rows, same_boot ? RangeOf(*state) : CopyRange{}, *out);
-  if (same_boot && !Fits(state->have, copied))
-    result.rings_why = "the trace is damaged";
+  options.replace = true;
+  std::unique_ptr<TraceWriter> out;
+  Copied copied;
+  // If the trace does not fit to the state, a second time without it.
+  for (bool again = true; again;) {
+    TRY(out, TraceWriter::Create(path, reader.header(), options));
+    copied = CopyTrace(reader, rows,
+                       result.rings_why.empty() ? RangeOf(*state) : CopyRange{},
+                       *out);
+    again = result.rings_why.empty() && !Fits(state->have, copied, *out);
+    if (again) result.rings_why = "the trace is damaged";
+  }
 
   RecordedTree tree(*out, rows, copied);
+  int64_t now_ns = NowNs();
   int64_t ended_ns = copied.last_ns;
   if (result.rings_why.empty()) {
     const auto rings = TargetRings::Reopen(dir->fd(), *state, *out, tree);
+    if (rings->refused() > 0)
+      return Error{
+          Error::Kind::kIo,
+          fmt::format("{} ring files could not be opened", rings->refused()),
+          "allow more open files: ulimit -n 100000"};
     const uint64_t before = rings->records();
+    now_ns = NowNs();
     rings->Finish(now_ns);
     result.records = rings->records() - before;
     out->PutMeta("guest_records", std::to_string(rings->records()));
+    if (const uint64_t damaged = rings->damaged(); damaged > 0)
+      out->AddLoss({"ring-state",
+                    "processes whose last records are left out: what the "
+                    "recorder had saved about them is damaged",
+                    damaged, copied.last_ns, now_ns});
     ended_ns = std::max(ended_ns, tree.last_ns());
   }
   result.running = tree.alive();
   if (result.running > 0) ended_ns = now_ns;
   tree.Finish(ended_ns);
   out->AddLoss({"collector-killed",
-                "samples: the recorder was killed, and only what programs "
-                "recorded themselves goes on" +
+                "samples: sonde was killed, and since then only what programs "
+                "recorded themselves is known" +
                     (result.rings_why.empty()
                          ? std::string()
-                         : ", which is missing: " + result.rings_why),
+                         : "; that is missing: " + result.rings_why),
                 0, copied.last_ns, ended_ns});
   TellDamages(copied, *out);
   out->PutMeta("still_running", std::to_string(result.running));
   out->PutMeta("ended_ns", std::to_string(ended_ns));
-  if (const Status status = out->Close(); !status.ok()) {
-    ::unlink(path.c_str());
-    return status.error();
-  }
-  if (!in_place) return result;
-  if (::rename(path.c_str(), trace.c_str()) != 0)
-    return ErrnoError(trace, errno);
-  ::unlink((trace + ".journal").c_str());
+  TRY_OK(out->Close());
+  out.reset();
+  if (::rename(path.c_str(), output.c_str()) != 0)
+    return ErrnoError(output, errno);
+  unfinished.Keep();
+  if (output == trace) ::unlink((trace + ".journal").c_str());
   return result;
 }
 

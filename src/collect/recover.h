@@ -25,10 +25,12 @@ struct Recovered {
 //    missing, but for those the rings had no room for, which are counted.
 //  - Slices that were open end with the last sign of life of their process, or
 //    now if it still runs, flagged unfinished.
-//  - The trace is not touched until the new one is whole. `output` may be the
-//    same path: then it takes its place, and the journal goes away.
+//  - Nothing is touched until the new one is whole. `output` may be the same
+//    path: then it takes its place, and the journal goes away. Paths are
+//    compared as they are written.
+//  - A trace that somebody still writes is refused.
 //
-// Programs that still run record no more.
+// Programs that still run record no more. Call RaiseFileLimit() first.
 Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
                           const std::string& output);
 

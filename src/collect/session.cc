@@ -27,15 +27,6 @@
 namespace sonde {
 namespace {
 
-// More processes than the usual soft limit of 1024 need more descriptors. The
-// command was forked before and keeps its own limit.
-void RaiseFileLimit() {
-  rlimit limit;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 Result<std::unique_ptr<TraceWriter>> OpenTrace(const SessionOptions& options) {
   FileHeader header;
   if (::getrandom(header.session.data(), header.session.size(), 0) < 0)
@@ -113,6 +104,8 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY(Launcher launcher, Launcher::Fork(options.recording.command, dir.path(),
                                         signals.original_mask()));
   KeepZombies();
+  // More processes than the usual soft limit of 1024 need more descriptors. The
+  // command was forked before and keeps its own limit.
   RaiseFileLimit();
   const pid_t root = launcher.pid();
   auto recording = std::make_unique<Recording>(std::move(trace), root, dir.fd(),
@@ -138,6 +131,7 @@ Result<SessionResult> WatchSession(const SessionOptions& options) {
   TRY(auto trace, OpenTrace(options));
   undo.Made();
   TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
+  KeepZombies();
   RaiseFileLimit();
   auto recording = std::make_unique<Recording>(std::move(trace), 0, dir.fd(),
                                                options.recording);

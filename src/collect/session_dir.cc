@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
@@ -120,12 +121,17 @@ void RemoveFiles(int dir) {
 
 // Whether it holds what programs recorded and no trace has yet.
 bool WorthKeeping(int dir) {
-  struct stat st;
-  if (::fstat(dir, &st) != 0 || ::time(nullptr) - st.st_mtime > kKeepS)
-    return false;
-  for (const std::string& name : Names(dir))
-    if (std::string_view(name).ends_with(".ring")) return true;
-  return false;
+  bool rings = false;
+  time_t newest = 0;
+  for (const std::string& name : Names(dir)) {
+    struct stat st;
+    if (::fstatat(dir, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(st.st_mode))
+      continue;
+    rings |= std::string_view(name).ends_with(".ring");
+    newest = std::max(newest, st.st_mtime);
+  }
+  return rings && ::time(nullptr) - newest <= kKeepS;
 }
 
 void Sweep(const std::string& base) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -83,6 +84,23 @@ TEST_F(SessionDirTest, DeadSessionsAreSweptAndLiveOnesNot) {
   const SessionDir next = Create();
   EXPECT_FALSE(std::filesystem::exists(dead));
   EXPECT_TRUE(std::filesystem::exists(alive.path()));
+}
+
+TEST_F(SessionDirTest, RecordsOfAKilledSessionAreKeptForADay) {
+  const std::string dead = Name("dead");
+  std::filesystem::create_directory(dead);
+  std::ofstream(dead + "/lock") << "{}";
+  std::ofstream(dead + "/1-a.ring") << "x";
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto old = now - std::chrono::hours(25);
+  // How long ago a file came or went does not matter, but when one was written.
+  std::filesystem::last_write_time(dead, old);
+  { const SessionDir next = Create(); }
+  EXPECT_TRUE(std::filesystem::exists(dead));
+  for (const char* name : {"/lock", "/1-a.ring"})
+    std::filesystem::last_write_time(dead + name, old);
+  { const SessionDir next = Create(); }
+  EXPECT_FALSE(std::filesystem::exists(dead));
 }
 
 TEST_F(SessionDirTest, ASessionInTheMakingIsNotSwept) {

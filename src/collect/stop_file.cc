@@ -14,6 +14,8 @@ constexpr char kHint[] =
     "name a file that may be made and removed: "
     "--stop-file ./stop.flag";
 
+constexpr off_t kMostBytes = 64;
+
 bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
          a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
@@ -44,6 +46,9 @@ Result<StopFile> StopFile::Prepare(std::string path, bool awaited) {
   if (S_ISDIR(st.st_mode)) return Refuse(path, "is a directory");
   if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
     return Refuse(path, "exists and is not a file");
+  // Whoever says stop makes an empty file, or one with a word in it.
+  if (S_ISREG(st.st_mode) && st.st_size > kMostBytes)
+    return Refuse(path, "exists and has something in it; it would be removed");
   StopFile out(std::move(path));
   if (awaited)
     out.old_ = st;

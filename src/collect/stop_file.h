@@ -13,7 +13,8 @@ namespace sonde {
 // A file whose appearance ends a recording: how whatever runs after a job tells
 // the recorder that was started before it.
 //
-//  - One left over from an earlier recording is removed at the start. One that
+//  - One left over from an earlier recording is removed at the start, unless it
+//    has more in it than a word: then it is something else. One that
 //    another live recording waits for stays, and does not end this one: only a
 //    newer one does.
 //  - Never made, and not removed when it has appeared: several recordings may

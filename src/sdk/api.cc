@@ -15,7 +15,7 @@ namespace {
 
 Process* Ready() {
   Process* const p = process;
-  if (!p || !sonde_abi_recording()) return nullptr;
+  if (!p || !sonde_abi_attached()) return nullptr;
   return p->state == Process::kReady || Attach(p) ? p : nullptr;
 }
 
@@ -196,7 +196,10 @@ void sonde_end(void) {
 
 void sonde_record(uint32_t kind, uint32_t id, const uint64_t* words,
                   size_t word_count, const sonde_arg* args, size_t arg_count) {
-  if (!sonde_abi_recording()) return;
+  // What a clock says is needed also for what comes after a pause.
+  if (kind == SONDE_KIND_CLOCK_PAIR ? !sonde_abi_attached()
+                                    : !sonde_abi_recording())
+    return;
   // These are the library's own words.
   if (kind == SONDE_KIND_LOST || kind == SONDE_KIND_THREAD) return;
   if (kind == 0 || kind > 255 || word_count > SONDE_MAX_WORDS) return;

@@ -54,6 +54,19 @@ TEST_F(ApiTest, CountersHaveOneWord) {
   EXPECT_EQ(AsDouble(seen[3].words[0]), -0.25);
 }
 
+TEST_F(ApiTest, ACallByItsAddressReachesTheLibrary) {
+  RunTarget(session, [] {
+    void (*volatile begin)(uint32_t) = &sonde_begin;
+    void (*volatile end)(void) = &sonde_end;
+    uint32_t (*volatile name)(const char*) = &sonde_name;
+    begin(name("step"));
+    end();
+  });
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(NameIn(session, seen[0].head.id), "step");
+  EXPECT_EQ(seen[1].head.kind, SONDE_KIND_END);
+}
+
 TEST_F(ApiTest, FlowsAndRangesAreToldApartById) {
   RunTarget(session, [] {
     const uint64_t flow = sonde_new_id();

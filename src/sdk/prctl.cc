@@ -19,11 +19,11 @@ extern "C" __attribute__((visibility("default"))) int prctl(int option,
   // Without the first, or being root, nobody gets a filter; libraries that make
   // filters ask for it, and then for the filter by a system call of their own.
   const bool filter = option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP;
-  if (filter) sonde::guest::GiveUpCalls();
+  const bool given_up = filter && sonde::guest::GiveUpCalls();
   const long result = sonde::guest::Call(__NR_prctl, option, words[0], words[1],
                                          words[2], words[3]);
   if (result >= 0) return static_cast<int>(result);
-  if (filter) sonde::guest::TakeBackCalls();
+  if (given_up) sonde::guest::TakeBackCalls();
   errno = static_cast<int>(-result);
   return -1;
 }

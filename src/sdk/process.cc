@@ -47,6 +47,7 @@ constexpr size_t kNameRoom = 48;
 
 const ControlPage* control = nullptr;
 uint64_t own_key = 0;
+uint32_t own_pid = 0;
 // Survive fork(): the child copies the names of its parent out of them.
 char* mapped = nullptr;
 char* mapped_tails = nullptr;
@@ -155,7 +156,7 @@ bool MakeFiles(Process* p) {
   header->clock = control->clock;
   header->key = key;
   header->parent_key = own_key;
-  header->pid = pid;
+  header->pid = own_pid = pid;
   header->tid = Tid();
   header->chunks = kFirstChunks;
   header->names_end = inherited;
@@ -298,8 +299,11 @@ bool FindSmall(Process* p, uint32_t* slot) {
 
 bool MayCall(const Process* p) { return CallsAllowed(p->tails); }
 
-void GiveUpCalls() {
+bool GiveUpCalls() {
   Process* const p = process;
+  // A child of vfork() is about to become another program: what it gives up is
+  // not given up by us, whose memory it has.
+  if (p && p->state == Process::kReady && own_pid != Pid()) return false;
   if (p && sonde_abi_recording() && Attach(p)) {
     while (p->chunks < kLastChunks && GrowChunks(p)) {
     }
@@ -307,6 +311,7 @@ void GiveUpCalls() {
     }
   }
   ++given_up;
+  return true;
 }
 
 void TakeBackCalls() { --given_up; }

@@ -109,7 +109,8 @@ bool MayCall(const Process* p);
 
 // The process is about to ask for such a filter: makes its files now, as large
 // as they will ever be, and calls no more. Also not in children that it forks.
-void GiveUpCalls();
+// False: it is a child of vfork(), which does not concern us.
+bool GiveUpCalls();
 // It did not get the filter.
 void TakeBackCalls();
 

@@ -16,7 +16,8 @@ bool LoadRows(std::string_view payload, std::map<Key, Row>& rows,
 
 }  // namespace
 
-AllRows::AllRows(const TraceReader& trace) : damages(trace.damages()) {
+AllRows::AllRows(const TraceReader& trace, bool with_args)
+    : damages(trace.damages()), with_args_(with_args) {
   std::string payload;
   for (const FrameRef& frame : trace.frames()) {
     if (frame.kind == FrameKind::kEvents) {
@@ -24,6 +25,8 @@ AllRows::AllRows(const TraceReader& trace) : damages(trace.damages()) {
       tracks.try_emplace(frame.events.track);
     } else if (frame.kind == FrameKind::kCounters) {
       counters[frame.counters.group].push_back(&frame);
+    } else if (frame.kind == FrameKind::kArgs && !with_args_) {
+      continue;
     } else if (!trace.Read(frame, payload) || !Load(frame, payload)) {
       damages.push_back(
           {frame.journal, frame.offset, frame.size, "damaged content"});

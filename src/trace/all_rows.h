@@ -19,7 +19,9 @@ namespace sonde {
 // A table frame that cannot be read is listed in `damages`, behind those the
 // reader found. Points into the reader's list of frames.
 struct AllRows {
-  explicit AllRows(const TraceReader& trace);
+  // Argument sets can be most of a trace; who does not need them all at once
+  // leaves them out.
+  explicit AllRows(const TraceReader& trace, bool with_args = true);
 
   std::unordered_map<uint32_t, std::string> strings;
   std::map<uint32_t, Track> tracks;  // also those only events tell of
@@ -39,6 +41,7 @@ struct AllRows {
   std::vector<Damage> damages;
 
  private:
+  const bool with_args_;
   bool Load(const FrameRef& frame, std::string_view payload);
 };
 

@@ -33,23 +33,36 @@ class Copier {
   }
 
  private:
-  static uint32_t NewId(const std::map<uint32_t, uint32_t>& ids, uint32_t id) {
-    const auto at = ids.find(id);
-    return at == ids.end() ? 0 : at->second;
-  }
   // A writer keeps rows by number: a number that somebody made up must not cost
   // its size.
   static bool Dense(uint32_t number, size_t rows) {
     return number <= rows * 4 + 1024;
   }
-  uint32_t String(uint32_t id) const { return NewId(strings_, id); }
+  // New ids by old ones. Ids are dense in a trace of ours; one that somebody
+  // made up is not kept.
+  class Ids {
+   public:
+    void Put(uint32_t id, uint32_t now, size_t rows) {
+      if (!Dense(id, rows)) return;
+      if (id >= ids_.size()) ids_.resize(id + 1);
+      ids_[id] = now;
+    }
+    uint32_t operator[](uint32_t id) const {
+      return id < ids_.size() ? ids_[id] : 0;
+    }
+
+   private:
+    std::vector<uint32_t> ids_;
+  };
+  uint32_t String(uint32_t id) const { return strings_[id]; }
 
   void Strings() {
     std::vector<uint32_t> ids;
     for (const auto& row : rows_.strings) ids.push_back(row.first);
     std::sort(ids.begin(), ids.end());
     for (const uint32_t id : ids) {
-      const uint32_t now = strings_[id] = to_.Intern(rows_.strings.at(id));
+      const uint32_t now = to_.Intern(rows_.strings.at(id));
+      strings_.Put(id, now, ids.size());
       if (now == id && copied_.same_strings + 1 == id) ++copied_.same_strings;
     }
   }
@@ -62,11 +75,13 @@ class Copier {
       row.name = String(row.name);
       row.cmdline = String(row.cmdline);
       to_.PutProcess(row);
+      copied_.processes[number] = row;
     }
     for (auto [number, row] : rows_.threads) {
       if (!Dense(number, rows_.threads.size())) continue;
       row.name = String(row.name);
       to_.PutThread(row);
+      copied_.threads[number] = row;
     }
     for (auto [id, row] : rows_.tracks) {
       row.id = id;  // of one only events tell of, there is nothing else
@@ -83,7 +98,8 @@ class Copier {
       row.label = String(row.label);
       row.unit = String(row.unit);
       groups_.insert(row.group);
-      const uint32_t now = series_[id] = to_.AddSeries(row);
+      const uint32_t now = to_.AddSeries(row);
+      series_.Put(id, now, rows_.series.size());
       if (now == id && copied_.same_series + 1 == id) ++copied_.same_series;
     }
     for (const auto& [ordinal, row] : rows_.losses) {
@@ -93,32 +109,44 @@ class Copier {
         ++copied_.same_losses;
     }
     Stacks();
-    for (const auto& [id, set] : rows_.args) {
-      std::vector<Arg> args = set.args;
-      for (Arg& arg : args) {
-        arg.key = String(arg.key);
-        arg.string_value = String(arg.string_value);
-      }
-      args_[id] = to_.AddArgs(args);
-    }
+    Args();
     for (TrackTotal total : rows_.given_up) {
-      total.track = NewId(copied_.tracks, total.track);
+      const auto track = copied_.tracks.find(total.track);
+      total.track = track == copied_.tracks.end() ? 0 : track->second;
       total.aggregate.name = String(total.aggregate.name);
       if (total.track != 0) to_.AddGivenUp(total);
     }
   }
 
+  // Frame by frame: they can be most of a trace.
+  void Args() {
+    std::string payload;
+    size_t count = 0;
+    for (const FrameRef& frame : from_.frames()) {
+      if (frame.kind != FrameKind::kArgs) continue;
+      const bool read = from_.Read(frame, payload) &&
+                        DecodeRows<ArgSet>(payload, [&](ArgSet set) {
+                          for (Arg& arg : set.args) {
+                            arg.key = String(arg.key);
+                            arg.string_value = String(arg.string_value);
+                          }
+                          args_.Put(set.id, to_.AddArgs(set.args), ++count);
+                        });
+      if (!read) Damaged(frame);
+    }
+  }
+
   void Stacks() {
-    std::map<uint32_t, uint32_t> frames;
+    Ids frames;
     for (auto [id, row] : rows_.frames) {
       row.function = String(row.function);
       row.module = String(row.module);
       row.file = String(row.file);
-      frames[id] = to_.AddFrame(row);
+      frames.Put(id, to_.AddFrame(row), rows_.frames.size());
     }
     for (const auto& [id, row] : rows_.stacks)
-      stacks_[id] =
-          to_.AddStack({NewId(stacks_, row.parent), NewId(frames, row.frame)});
+      stacks_.Put(id, to_.AddStack({stacks_[row.parent], frames[row.frame]}),
+                  rows_.stacks.size());
   }
 
   std::optional<uint64_t> EventsOf(const Track& row) const {
@@ -143,8 +171,8 @@ class Copier {
       Event event = columns.At(i);
       event.name = String(event.name);
       event.category = String(event.category);
-      event.args = NewId(args_, event.args);
-      event.stack = NewId(stacks_, event.stack);
+      event.args = args_[event.args];
+      event.stack = stacks_[event.stack];
       to_.AddEvent(track, event);
       last = std::max(last, event.begin_ns + event.dur_ns);
     }
@@ -208,7 +236,7 @@ class Copier {
 
   // 0 if its row is not there or says something else.
   uint32_t SeriesOf(uint32_t group, uint32_t series) const {
-    const uint32_t id = NewId(series_, series);
+    const uint32_t id = series_[series];
     return id != 0 && rows_.series.at(series).group == group ? id : 0;
   }
 
@@ -222,7 +250,7 @@ class Copier {
   const CopyRange& range_;
   TraceWriter& to_;
   Copied copied_;
-  std::map<uint32_t, uint32_t> strings_, series_, stacks_, args_;
+  Ids strings_, series_, stacks_, args_;
   std::set<uint32_t> groups_;  // that have a series
   std::set<uint32_t> live_;    // series of a group that have a value
   uint64_t next_ordinal_ = 0;

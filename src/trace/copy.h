@@ -28,6 +28,8 @@ struct CopyRange {
 struct Copied {
   uint32_t same_strings = 0, same_tracks = 0, same_series = 0;
   uint64_t same_losses = 0;
+  std::map<uint32_t, Process> processes;  // as they were written
+  std::map<uint32_t, Thread> threads;
   std::map<uint32_t, uint32_t> tracks;   // old id -> new
   std::map<uint32_t, int64_t> last_end;  // by new track
   int64_t last_ns = kNoTime;             // the latest tick or end of an event
@@ -35,7 +37,8 @@ struct Copied {
 };
 
 // Adds everything `rows` and the chunks of `from` say to `to`, which must be
-// new. One chunk is in memory at a time. Failures to write show in `to`.
+// new. `rows` need not have the argument sets: they are read frame by frame.
+// One chunk is in memory at a time. Failures to write show in `to`.
 Copied CopyTrace(const TraceReader& from, const AllRows& rows,
                  const CopyRange& range, TraceWriter& to);
 

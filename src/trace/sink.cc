@@ -1,6 +1,7 @@
 #include "trace/sink.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -28,6 +29,9 @@ Result<std::unique_ptr<FileSink>> FileSink::Create(const std::string& path,
     if (errno == EEXIST) error.hint = "choose another name with -o";
     return error;
   }
+  // Who finds it locked knows that it is still being written. Where the file
+  // system has no locks nobody knows.
+  (void)::flock(fd.get(), LOCK_EX | LOCK_NB);
   // A umask like 0777 must not lock us out of our own trace.
   if (::fchmod(fd.get(), 0600) != 0) return ErrnoError(path, errno);
   // On a small disk the reserve must not be all there is.

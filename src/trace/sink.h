@@ -32,7 +32,8 @@ class Sink {
   virtual int64_t reserve() const { return 0; }
 };
 
-// A new file of mode 0600, never a symlink's target. Keeps up to 1 MiB of disk
+// A new file of mode 0600, never a symlink's target, locked (flock) as long as
+// it is written. Keeps up to 1 MiB of disk
 // allocated behind its end, so that a full disk leaves room to finish.
 class FileSink : public Sink {
  public:

@@ -177,7 +177,7 @@ def what_the_user_sees():
     true(f"says so: {done.stderr}", f"recovered {killed.trace}" in done.stderr)
     report = sonde("report", killed.trace).stdout
     true(f"the loss is told: {report[:400]}",
-         "the recorder was killed" in " ".join(report.split()))
+         "sonde was killed" in " ".join(report.split()))
     true("it is no longer listed", killed.trace not in sonde("recover", "--list").stdout)
     done = sonde("recover", killed.trace, code=2)
     true(f"one line: {done.stderr}", "is whole" in done.stderr)
@@ -196,6 +196,50 @@ def one_that_lives():
     true(f"refused: {done.stderr}", "still being recorded" in done.stderr)
     process.terminate()
     process.wait()
+
+
+def one_that_lives_elsewhere():
+    """Its session is not to be found: the trace itself is locked."""
+    trace = run.path("t.sonde")
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
+                                "sleep", "30"])
+    wait_for("the trace", lambda: os.path.exists(trace), 5)
+    time.sleep(0.2)
+    done = subprocess.run([run.sonde, "recover", trace], capture_output=True, text=True,
+                          cwd="/", timeout=60,
+                          env=dict(os.environ, XDG_RUNTIME_DIR=run.path("")))
+    equal("status", done.returncode, 2)
+    true(f"refused: {done.stderr}", "still being recorded" in done.stderr)
+    process.terminate()
+    process.wait()
+
+
+def by_another_path():
+    """Links lead to the same trace, and to its journal and session."""
+    killed = Killed(0.3, 0.5)
+    killed.wait()
+    link = os.path.join(run.dir, f"link{os.getpid()}")
+    os.symlink(os.path.dirname(killed.trace), link)
+    other = os.path.join(link, os.path.basename(killed.trace))
+    result = json.loads(sonde("recover", "--json", "--force", "-o", other,
+                              killed.trace).stdout)
+    equal("why nothing came of the rings", result["rings_missing"], None)
+    judge(killed, killed.steps())
+    os.unlink(link)
+
+
+def too_few_descriptors():
+    killed = Killed(0.3, 0.5)
+    killed.wait()
+    before = os.path.getsize(killed.trace)
+    done = subprocess.run(["prlimit", "--nofile=9:9", run.sonde, "recover", killed.trace],
+                          capture_output=True, text=True, timeout=60)
+    true(f"refused: {done.returncode} {done.stderr}", done.returncode in (1, 2))
+    equal("nothing was touched", (os.path.getsize(killed.trace),
+                                  os.path.exists(killed.trace + ".journal")),
+          (before, True))
+    sonde("recover", "--quiet", killed.trace)
+    judge(killed, killed.steps())
 
 
 def without_its_session():
@@ -233,6 +277,9 @@ run.case("a command that was killed as well", a_killed_command)
 run.case("within a limit on the size", in_a_limit)
 run.case("what the user sees", what_the_user_sees)
 run.case("one that lives is refused", one_that_lives)
+run.case("one that lives elsewhere is refused", one_that_lives_elsewhere)
+run.case("by another path", by_another_path)
+run.case("too few descriptors", too_few_descriptors)
 run.case("its session is gone", without_its_session)
 run.case("bytes that anybody wrote", bytes_anybody_wrote)
 run.done()

@@ -88,6 +88,10 @@ void Put(DeviceSlot& slot, const DeviceReading& reading, int64_t time_ns) {
 void LeaveAll() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "sonde-devices");
+  // A library that crashes leaves nothing in the user's directory.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  const rlimit none = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
   const int null = ::open("/dev/null", O_RDWR);
   for (const int fd : {0, 1, 2}) ::dup2(null, fd);
   if (::syscall(SYS_close_range, 3u, ~0u, 0u) == 0) return;
@@ -163,6 +167,10 @@ bool DeviceChild::Reap(int options) {
   pid_t got;
   while ((got = ::wait4(pid_, nullptr, options, &usage)) == -1 &&
          errno == EINTR) {
+  }
+  if (got == -1 && errno == ECHILD) {
+    pid_ = 0;  // somebody else has waited for it
+    return true;
   }
   if (got != pid_) return false;
   const auto ns = [](const timeval& t) {

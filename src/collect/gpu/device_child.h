@@ -16,8 +16,9 @@ struct DevicePage;
 // The process that asks one maker's devices, and the page on which it leaves
 // what they said.
 //
-//  - Nothing here waits: whatever the maker's library does (hang, crash, print,
-//    end the process), it does it in the child.
+//  - Nothing here waits for it, but for 10 ms when it is stopped: whatever the
+//    maker's library does (hang, crash, print, end the process), it does it in
+//    the child.
 //  - The child has none of our descriptors, prints nothing, and ends with us.
 //
 // One thread.

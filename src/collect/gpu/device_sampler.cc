@@ -18,6 +18,7 @@ constexpr int64_t kPatienceNs = 2 * kNsPerSec;
 // The first answer of a driver that was asleep takes a while.
 constexpr int64_t kFirstPatienceNs = 10 * kNsPerSec;
 constexpr int kMostStarts = 4;
+constexpr int64_t kBelievedNs = 5 * kNsPerSec;
 
 // One series of each device, and the values that can be.
 struct DeviceValue {
@@ -129,7 +130,9 @@ void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns) {
     if (!maker.child->Read(i, reading, time_ns) || time_ns == device.time_ns)
       continue;
     heard = true;
-    device.time_ns = time_ns;
+    // The page is not believed: its times lie in this recording.
+    device.time_ns =
+        time_ns > maker.started_ns && time_ns <= NowNs() ? time_ns : now_ns;
     Write(device, maker.child->info(i), reading);
   }
   const int64_t patience =
@@ -219,14 +222,19 @@ void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
 
 // A driver tells pids as the host or as the caller sees them; a process of a
 // container has both.
-uint32_t DeviceSampler::ProcessOf(pid_t pid) const {
+uint32_t DeviceSampler::ProcessOf(pid_t pid) {
   if (const auto task = tree_.FindPid(pid); task && task->alive)
     return task->number;
-  for (const auto& [number, live] : tree_.live()) {
+  const int64_t now_ns = NowNs();
+  auto& [number, until_ns] = users_[pid];
+  if (now_ns < until_ns) return number;
+  until_ns = now_ns + kBelievedNs;
+  number = 0;
+  for (const auto& [live_number, live] : tree_.live()) {
     const auto status = ReadFile(fmt::format("/proc/{}/status", live.pid));
-    if (status.ok() && HasPid(status.value(), pid)) return number;
+    if (status.ok() && HasPid(status.value(), pid)) number = live_number;
   }
-  return 0;
+  return number;
 }
 
 void DeviceSampler::Refuse(const char* what, const DeviceInfo& info,

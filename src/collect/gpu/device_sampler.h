@@ -52,7 +52,6 @@ class DeviceSampler {
     std::map<uint32_t, uint32_t> users;  // process -> series
     int64_t time_ns = 0;                 // of the last reading
     std::optional<double> busy_share;    // in it
-    bool silent = false;
   };
   struct Maker {
     const DeviceMaker* maker;
@@ -75,7 +74,7 @@ class DeviceSampler {
   void Restart(Maker& maker, int64_t now_ns);
   void End(Maker& maker, int64_t now_ns);
   void Refuse(const char* what, const DeviceInfo& info, int64_t at_ns);
-  uint32_t ProcessOf(pid_t pid) const;
+  uint32_t ProcessOf(pid_t pid);
   void Open(int64_t now_ns);
 
   TraceWriter& out_;
@@ -86,6 +85,9 @@ class DeviceSampler {
   uint32_t next_index_ = 0;
   bool tick_open_ = false;
   int64_t ended_cpu_ns_ = 0;  // of children that are gone
+  // Users by the pids that drivers tell: a process (0: none of ours), and until
+  // when that is believed.
+  std::map<pid_t, std::pair<uint32_t, int64_t>> users_;
   Loss refused_;
   std::optional<size_t> refused_handle_;
 };

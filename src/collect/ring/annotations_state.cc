@@ -5,7 +5,7 @@
 namespace sonde {
 
 void OpenSlice::Archive(StateArchive& archive) {
-  archive.Signed(begin_ns);
+  archive.Time(begin_ns);
   archive.String(name);
   archive.String(category);
   archive.Number(depth);
@@ -29,6 +29,7 @@ void Annotations::Archive(StateArchive& archive) {
   archive.Number(strange_);
   archive.Number(records_);
   archive.Number(last_time_);
+  archive.Number(extra_.texts_left_out);
   archive.Each(threads_, [&](auto& entry) {
     ThreadState& state = entry.second;
     int64_t base = state.base;
@@ -90,6 +91,7 @@ void Annotations::ArchiveShared(StateArchive& archive) {
       archive.Refuse();
   });
   archive.GroupId(group_);
+  if (group_ != 0 && group_ < TraceWriter::kFirstFreeGroup) archive.Refuse();
   archive.Each(counters_, [&](auto& entry) {
     CounterState& state = entry.second;
     archive.Number(entry.first);

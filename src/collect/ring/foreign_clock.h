@@ -38,9 +38,11 @@ class ForeignClock {
     archive.Double(ns_per_tick_);
     archive.Each(newest, [&](Pair& pair) {
       archive.Number(pair.value);
-      archive.Signed(pair.ns);
+      archive.Time(pair.ns);
     });
     if (archive.writing()) return;
+    if (!(ns_per_tick_ > 0 && ns_per_tick_ <= 1e12)) archive.Refuse();
+    if (!archive.ok()) ns_per_tick_ = 1;
     pairs_.clear();
     for (const Pair& pair : newest) Add(pair.value, pair.ns);
   }

@@ -27,8 +27,13 @@ void RingReader::Archive(StateArchive& archive) {
     archive.Each(thread.blocks, [&](auto& block) {
       archive.Number(block.first);
       archive.Number(block.second);
-      if (block.second < kFirstSlot ||
-          block.second - kFirstSlot >= slots_.size())
+      if (archive.writing()) return;
+      // A block is its thread's, as the slot says, and not done with.
+      const uint32_t at = block.second - kFirstSlot;
+      if (block.second < kFirstSlot || at >= slots_.size() ||
+          slots_[at].thread != entry.first ||
+          slots_[at].sequence != block.first || slots_[at].done ||
+          slots_[at].generation == 0)
         archive.Refuse();
     });
   });

@@ -63,7 +63,7 @@ void RingsState::Archive(StateArchive& archive) {
   archive.Flag(ticks);
   archive.Each(clock, [&](TickClock::Pair& pair) {
     archive.Number(pair.ticks);
-    archive.Signed(pair.ns);
+    archive.Time(pair.ns);
   });
   archive.Number(have.strings);
   archive.Number(have.tracks);
@@ -75,6 +75,8 @@ void RingsState::Archive(StateArchive& archive) {
       archive.Number(entry.first);
       archive.Number(entry.second);
     });
+  archive.Each(ended, [&](std::string& name) { archive.Text(name); });
+  archive.Number(ended_records);
   archive.Each(rings, [&](auto& entry) {
     archive.Text(entry.first);
     archive.Text(entry.second);

@@ -24,6 +24,9 @@ struct RingsState {
   std::map<uint32_t, uint64_t> events;       // by track of the rings below
   std::map<uint32_t, uint64_t> counts;       // ticks, by group
   std::map<std::string, std::string> rings;  // by the name of the file
+  // Rings that are done with; their files may still be there.
+  std::vector<std::string> ended;
+  uint64_t ended_records = 0;  // that came of those, ever
 
   std::string Encode();
   // Nothing if the bytes are not a whole state.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trace/bytes.h"
+#include "trace/format.h"
 
 namespace sonde {
 
@@ -48,16 +49,22 @@ class StateArchive {
   }
   void Signed(int64_t& value) {
     if (writing_) return out_.Signed(value);
-    value = in_.Signed();
+    value = ok() ? in_.Signed() : 0;
+  }
+  // A moment of a trace.
+  void Time(int64_t& ns) {
+    Signed(ns);
+    if (!writing_ && (ns < 0 || ns > kMaxTimeNs / 2)) refused_ = true;
+    if (!ok()) ns = 0;
   }
   void Double(double& value) {
     if (writing_) return out_.Double(value);
-    value = in_.Double();
+    value = ok() ? in_.Double() : 0;
   }
 
   void Text(std::string& value) {
     if (writing_) return out_.Text(value);
-    value = in_.Text(kLongestText);
+    value = ok() ? in_.Text(kLongestText) : "";
   }
   void Refuse() { refused_ = true; }
 

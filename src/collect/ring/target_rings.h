@@ -41,6 +41,8 @@ class TargetRings {
   // they are recorded, and by which clock.
   static Result<std::unique_ptr<TargetRings>> Create(int dir, TraceWriter& out,
                                                      ProcessTree& tree);
+  // Tells the programs of the session in `dir` to record no more.
+  static void StopRecording(int dir, bool ticks);
   // Goes on with the rings of a session whose collector died, from `state`,
   // into a copy of its trace that was cut to it. They only need a Finish().
   static std::unique_ptr<TargetRings> Reopen(int dir, const RingsState& state,
@@ -66,6 +68,9 @@ class TargetRings {
   void Finish(int64_t now_ns);
 
   uint64_t records() const;
+  // Rings that could not be opened, and those whose saved state was damaged.
+  size_t refused() const { return refused_.size(); }
+  uint64_t damaged() const { return bad_; }
   std::vector<NotCollected> not_collected() const;
 
  private:

@@ -10,16 +10,20 @@
 
 #include <algorithm>
 
+#include "base/time.h"
 #include "collect/recorded_tree.h"
 #include "collect/ring/target_ring.h"
 #include "collect/ring/target_rings.h"
 #include "ring/layout.h"
+#include "wire/record.h"
 
 namespace sonde {
 namespace {
 
-// For records that were still in a ring when the last pair was taken.
-constexpr size_t kSavedPairs = 16;
+// For records that were still in a ring, or waited, when the last pair was
+// taken.
+constexpr int64_t kSavedNs = 3 * kNsPerSec;
+constexpr int64_t kSavedStepNs = 100 * kNsPerMs;
 
 }  // namespace
 
@@ -36,7 +40,9 @@ void TargetRings::Save() {
   RingsState state;
   state.boot = BootId();
   state.ticks = ticks_are_time_;
-  state.clock = clock_.Newest(kSavedPairs);
+  state.clock = clock_.Newest(kSavedNs, kSavedStepNs);
+  state.ended.assign(ended_.begin(), ended_.end());
+  state.ended_records = ended_records_;
   state.have = {out_.strings(), out_.tracks(), out_.series(), out_.groups(),
                 out_.losses()};
   for (const auto& [stem, ring] : saved_) {
@@ -49,6 +55,16 @@ void TargetRings::Save() {
   state_file_.Save(state);
 }
 
+void TargetRings::StopRecording(int dir, bool ticks) {
+  ControlPage page = {};
+  page.magic = kControlMagic;
+  page.version = kRingVersion;
+  page.clock =
+      static_cast<uint32_t>(ticks ? WireClock::kTicks : WireClock::kMonotonic);
+  const Fd control(::openat(dir, "control", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (control.valid()) (void)!::pwrite(control.get(), &page, sizeof(page), 0);
+}
+
 std::unique_ptr<TargetRings> TargetRings::Reopen(int dir,
                                                  const RingsState& state,
                                                  TraceWriter& out,
@@ -56,9 +72,7 @@ std::unique_ptr<TargetRings> TargetRings::Reopen(int dir,
   Fd control(::openat(dir, "control", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   std::unique_ptr<TargetRings> rings(
       new TargetRings(dir, std::move(control), state.ticks, out, tree));
-  // Those that still run record no more.
   rings->recording_ = false;
-  rings->WriteControl();
   rings->Restore(state);
   rings->FindOwners(tree);
   return rings;
@@ -66,8 +80,13 @@ std::unique_ptr<TargetRings> TargetRings::Reopen(int dir,
 
 void TargetRings::Restore(const RingsState& state) {
   clock_ = {};
-  for (const TickClock::Pair& pair : state.clock) clock_.Add(pair);
+  const int64_t now_ns = NowNs();
+  const uint64_t now_ticks = ReadTicks();
+  for (const TickClock::Pair& pair : state.clock)
+    if (pair.ns <= now_ns && pair.ticks <= now_ticks) clock_.Add(pair);
   clock_.Take();
+  ended_.insert(state.ended.begin(), state.ended.end());
+  ended_records_ = state.ended_records;
   FindRings();
   std::erase_if(rings_, [&](const auto& ring) {
     const auto saved = state.rings.find(ring->stem());

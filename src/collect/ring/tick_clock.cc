@@ -80,11 +80,17 @@ void TickClock::Add(const Pair& pair) {
   if (points_.size() > kMostPoints) Thin();
 }
 
-std::vector<TickClock::Pair> TickClock::Newest(size_t most) const {
+std::vector<TickClock::Pair> TickClock::Newest(int64_t span_ns,
+                                               int64_t step_ns) const {
   std::vector<Pair> pairs;
-  for (size_t i = points_.size() - std::min(most, points_.size());
-       i < points_.size(); ++i)
-    pairs.push_back({points_[i].ticks, points_[i].ns});
+  for (size_t i = points_.size(); i-- > 0;) {
+    const Pair pair = {points_[i].ticks, points_[i].ns};
+    if (!pairs.empty() && pairs.back().ns - pair.ns < step_ns && i > 0)
+      continue;
+    pairs.push_back(pair);
+    if (points_.back().ns - pair.ns > span_ns) break;
+  }
+  std::reverse(pairs.begin(), pairs.end());
   return pairs;
 }
 

@@ -37,8 +37,9 @@ class TickClock {
 
   int64_t ToNs(uint64_t ticks) const;
 
-  // The newest pairs, for a clock of another process that goes on from there.
-  std::vector<Pair> Newest(size_t most) const;
+  // The pairs of the last `span_ns`, and the one before, at least `step_ns`
+  // apart: for a clock of another process that goes on from there.
+  std::vector<Pair> Newest(int64_t span_ns, int64_t step_ns) const;
 
  private:
   struct Point {

@@ -22,6 +22,11 @@ namespace {
 // Finding the files takes a walk over all processes; reading them does not.
 constexpr int64_t kWalkEveryNs = 2 * kNsPerSec;
 constexpr size_t kMostFiles = 4096;
+// Drivers of accelerators that account so. Displays of servers and virtual
+// machines have drivers too, and are none.
+constexpr std::string_view kDrivers[] = {
+    "i915",    "xe",      "msm",  "msm_dpu",   "v3d",    "panfrost",
+    "panthor", "etnaviv", "lima", "intel_vpu", "powervr"};
 
 // One open file, as its fdinfo tells.
 struct Client {
@@ -29,6 +34,11 @@ struct Client {
   std::map<std::string, uint64_t> engine;  // ns it has worked, by name
   double memory_bytes = kNotRead;
 };
+
+bool Accounts(std::string_view driver) {
+  return std::find(std::begin(kDrivers), std::end(kDrivers), driver) !=
+         std::end(kDrivers);
+}
 
 // "2048 KiB" and the like as bytes.
 double Bytes(std::string_view text) {
@@ -88,21 +98,18 @@ class Fdinfo : public DeviceSource {
   explicit Fdinfo(const std::string& root) : root_(root) {
     for (const std::string& card : DrmCards(root, "")) {
       const std::string driver = DriverOf(root, card);
-      // These have better sources.
-      if (driver.empty() || driver == "amdgpu" || driver == "nvidia" ||
-          driver.starts_with("tegra"))
-        continue;
+      if (!Accounts(driver)) continue;
       char target[512];
       const std::string link = root + "/sys/class/drm/" + card + "/device";
       const ssize_t size = ::readlink(link.c_str(), target, sizeof(target));
       const std::string_view path(target,
                                   size > 0 ? static_cast<size_t>(size) : 0);
-      devices_.push_back({driver,
-                          std::string(path.substr(path.rfind('/') + 1)),
-                          link,
-                          {},
-                          0,
-                          kNotRead});
+      Device device;
+      device.driver = driver;
+      device.address = path.substr(path.rfind('/') + 1);
+      device.path = link;
+      device.card = card;
+      devices_.push_back(std::move(device));
       infos_.push_back({driver, driver + " " + card});
     }
   }
@@ -112,6 +119,8 @@ class Fdinfo : public DeviceSource {
   bool Read(size_t index, DeviceReading& out) override {
     if (index == 0) ReadAll();
     Device& device = devices_[index];
+    // Until somebody uses it, it says nothing.
+    if (!device.seen) return false;
     out.busy_pct = device.busy_pct;
     out.mem_total_bytes = ReadNumber(device.path + "/mem_info_vram_total");
     double sum = 0;
@@ -120,17 +129,20 @@ class Fdinfo : public DeviceSource {
       out.users.push_back({pid, bytes});
     }
     out.mem_used_bytes = sum;
-    out.clock_mhz = ReadNumber(device.path + "/drm/card0/gt_act_freq_mhz");
+    out.clock_mhz =
+        ReadNumber(device.path + "/drm/" + device.card + "/gt_act_freq_mhz");
     return true;
   }
 
  private:
   struct Device {
-    std::string driver, address, path;
-    std::map<std::string, uint64_t> engine;  // ns, all clients that live
+    std::string driver, address, path, card;
+    // ns of each engine, by client.
+    std::map<std::string, std::map<std::string, uint64_t>> clients;
     int64_t read_ns = 0;
     double busy_pct = kNotRead;
-    std::map<pid_t, double> users = {};
+    bool seen = false;  // a client that accounts
+    std::map<pid_t, double> users;
   };
 
   // Every open file of /dev/dri of every process.
@@ -157,7 +169,8 @@ class Fdinfo : public DeviceSource {
       Walk();
       next_walk_ns_ = now_ns + kWalkEveryNs;
     }
-    std::vector<std::map<std::string, uint64_t>> engines(devices_.size());
+    std::vector<std::map<std::string, std::map<std::string, uint64_t>>> now(
+        devices_.size());
     for (Device& device : devices_) device.users.clear();
     std::set<std::string> seen;  // a client may be open several times
     for (const File& file : files_) {
@@ -170,32 +183,40 @@ class Fdinfo : public DeviceSource {
         if (client.driver != device.driver ||
             (!client.device.empty() && client.device != device.address))
           continue;
-        for (const auto& [name, ns] : client.engine) engines[i][name] += ns;
+        now[i][client.id] = client.engine;
+        device.seen |= !client.engine.empty();
         if (!std::isnan(client.memory_bytes))
           device.users[file.pid] += client.memory_bytes;
         break;
       }
     }
     for (size_t i = 0; i < devices_.size(); ++i)
-      Account(devices_[i], engines[i], now_ns);
+      Account(devices_[i], now[i], now_ns);
   }
 
-  // A device is as busy as the busiest of its engines.
-  static void Account(Device& device,
-                      const std::map<std::string, uint64_t>& engines,
-                      int64_t now_ns) {
-    const int64_t passed_ns = now_ns - device.read_ns;
-    double busiest = 0;
-    for (const auto& [name, ns] : engines) {
-      const auto before = device.engine.find(name);
-      // Clients that ended take their account with them.
-      if (before == device.engine.end() || ns < before->second) continue;
-      busiest = std::max(busiest, static_cast<double>(ns - before->second) /
-                                      static_cast<double>(passed_ns));
+  // A device is as busy as the busiest of its engines. Only what its clients
+  // did since they were last seen counts: a new one brings its whole past.
+  static void Account(
+      Device& device,
+      const std::map<std::string, std::map<std::string, uint64_t>>& clients,
+      int64_t now_ns) {
+    std::map<std::string, uint64_t> grown;
+    for (const auto& [id, engines] : clients) {
+      const auto before = device.clients.find(id);
+      if (before == device.clients.end()) continue;
+      for (const auto& [name, ns] : engines) {
+        const auto old = before->second.find(name);
+        if (old != before->second.end() && ns > old->second)
+          grown[name] += ns - old->second;
+      }
     }
+    uint64_t most = 0;
+    for (const auto& [name, ns] : grown) most = std::max(most, ns);
+    const double share = static_cast<double>(most) /
+                         static_cast<double>(now_ns - device.read_ns);
     device.busy_pct =
-        device.read_ns == 0 ? kNotRead : std::min(100.0, 100 * busiest);
-    device.engine = engines;
+        device.read_ns == 0 ? kNotRead : std::min(100.0, 100 * share);
+    device.clients = clients;
     device.read_ns = now_ns;
   }
 
