@@ -11,8 +11,10 @@
 namespace sonde {
 namespace {
 
-Facts FactsOfText(const std::string& text) {
-  auto bytes = ReadText("sonde-text 0\n" + text, "made");
+Facts FactsOfText(std::string_view run, std::string_view more = "") {
+  std::string text = "sonde-text 0\n";
+  text.append(run).append(more);
+  auto bytes = ReadText(text, "made");
   CHECK(bytes.ok());
   auto store = Store::OfBytes(bytes.Take(), "made");
   CHECK(store.ok());
@@ -62,7 +64,7 @@ TEST(Charts, TheProgramsCoresAreThoseOfItsProcesses) {
 
 TEST(Charts, ProcessesThatEndAreNotZeroAfterwards) {
   const Charts charts =
-      ChartsOf(FactsOfText(std::string(kRun) + "tick 2 8100ms 2=gone\n"), {});
+      ChartsOf(FactsOfText(kRun, "tick 2 8100ms 2=gone\n"), {});
   const ChartPlot* const plot = Find(charts, "processes", "Cores in use");
   ASSERT_NE(plot, nullptr);
   ASSERT_EQ(plot->lines.size(), 2u);
@@ -75,7 +77,7 @@ TEST(Charts, ProcessesThatEndAreNotZeroAfterwards) {
 
 TEST(Charts, WhenSamplingStopsThereIsAGap) {
   const Charts charts = ChartsOf(
-      FactsOfText(std::string(kRun) +
+      FactsOfText(kRun,
                   "series 3 scope=machine name=net_rx_bytes label=eth0 "
                   "kind=total\n"
                   "ramp 3 to=4s slope=5MB/s\n"
@@ -90,7 +92,7 @@ TEST(Charts, WhenSamplingStopsThereIsAGap) {
 
 TEST(Charts, WhatAProgramSetsHoldsUntilItSetsItAnew) {
   const Charts charts =
-      ChartsOf(FactsOfText(std::string(kRun) +
+      ChartsOf(FactsOfText(kRun,
                            "series 3 scope=process:1 name=batch group=9\n"
                            "tick 9 1s 3=32\ntick 9 6s 3=64\n"),
                {});
@@ -103,7 +105,7 @@ TEST(Charts, WhatAProgramSetsHoldsUntilItSetsItAnew) {
 
 TEST(Charts, DevicesHaveAGroupEachAndUnknownSeriesTheirPlot) {
   const Charts charts = ChartsOf(
-      FactsOfText(std::string(kRun) +
+      FactsOfText(kRun,
                   "series 3 scope=device:1 name=gpu_busy_pct label=\"Card X\" "
                   "unit=% group=5\n"
                   "series 4 scope=device:1 name=fan_rpm unit=rpm group=5\n"
