@@ -103,18 +103,6 @@ Status WriteTable(const Store& store, const std::string& table,
   return out->Commit();
 }
 
-Status CheckDirectory(const std::string& path, const ExportOptions& options) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return Ok();
-  if (!S_ISDIR(info.st_mode))
-    return Error{Error::Kind::kUsage, path + ": is not a directory",
-                 "csv writes a directory; --table NAME writes one file"};
-  if (!options.force)
-    return Error{Error::Kind::kUsage, path + ": exists already",
-                 "--force replaces the files in it, -o names another"};
-  return Ok();
-}
-
 }  // namespace
 
 Result<ExportSummary> ExportCsv(const Store& store,
@@ -128,7 +116,7 @@ Result<ExportSummary> ExportCsv(const Store& store,
     return Error{Error::Kind::kUsage,
                  "csv: several tables do not fit one output",
                  "--table NAME chooses one"};
-  TRY_OK(CheckDirectory(options.output, options));
+  TRY_OK(CheckDirectory(options.output, options.force, "csv"));
   const bool made = ::mkdir(options.output.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return ErrnoError(options.output, errno);
   std::vector<std::string> written;

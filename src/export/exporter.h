@@ -70,6 +70,8 @@ Result<ExportSummary> ExportChrome(const Store& store,
                                    const ExportOptions& options);
 Result<ExportSummary> ExportCsv(const Store& store,
                                 const ExportOptions& options);
+Result<ExportSummary> ExportPai(const Store& store,
+                                const ExportOptions& options);
 Result<ExportSummary> ExportSqlite(const Store& store,
                                    const ExportOptions& options);
 Result<ExportSummary> ExportText(const Store& store,

@@ -8,6 +8,8 @@ std::span<const ExportFormat> ExportFormats() {
        false, ExportChrome},
       {"csv", "a directory of CSV files, or one of them by --table", "-csv",
        true, ExportCsv},
+      {"pai", "what OpenPAI's profiler writes: CSV, advice, pictures", "-pai",
+       false, ExportPai},
       {"sqlite", "a database with the tables of `sonde query`", ".db", false,
        ExportSqlite},
       {"text", "the text form, for people, diffs and tests", ".txt", false,

@@ -25,6 +25,19 @@ Status CheckReplace(const std::string& path, bool force) {
   return Ok();
 }
 
+Status CheckDirectory(const std::string& path, bool force,
+                      const std::string& format) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return Ok();
+  if (!S_ISDIR(info.st_mode))
+    return Error{Error::Kind::kUsage, path + ": is not a directory",
+                 format + " writes a directory; -o names one"};
+  if (!force)
+    return Error{Error::Kind::kUsage, path + ": exists already",
+                 "--force replaces the files in it, -o names another"};
+  return Ok();
+}
+
 Status MoveInPlace(const std::string& partial, const std::string& path,
                    bool force) {
   if (force) {

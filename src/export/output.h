@@ -18,6 +18,10 @@ std::string PartialName(const std::string& path);
 // An error if something is at `path` and must not be replaced.
 Status CheckReplace(const std::string& path, bool force);
 
+// The same for a `format` that writes a directory: an error if a file is there.
+Status CheckDirectory(const std::string& path, bool force,
+                      const std::string& format);
+
 // Moves a finished `partial` to `path`; `force` as in CheckReplace.
 Status MoveInPlace(const std::string& partial, const std::string& path,
                    bool force);

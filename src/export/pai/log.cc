@@ -1,0 +1,201 @@
+#include "export/pai/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "analyze/scan.h"
+
+namespace sonde {
+namespace {
+
+constexpr char kRule[] =
+    "===================================================================\n";
+constexpr size_t kBar = 100;
+constexpr size_t kMaxSeen = 20;  // windows named one by one
+
+class Log {
+ public:
+  Log(const PaiTable& table, const PaiVotes& votes)
+      : table_(table), votes_(votes) {}
+
+  std::string Write() {
+    Progress();
+    Advice();
+    out_ += "For the CPU, here is the analyze result:\n";
+    Usage("CPU", table_.cpu_pct);
+    out_ += kRule;
+    Volumes("Disk", "Disk read", table_.read_kib_s, "Disk write",
+            table_.write_kib_s, "read", "write");
+    Volumes("Network", "Network Inbound", table_.receive_kib_s,
+            "Network Outbound", table_.transmit_kib_s, "Inbound", "Outbound");
+    Gpus();
+    Seen();
+    return std::move(out_);
+  }
+
+ private:
+  template <typename... T>
+  void Put(fmt::format_string<T...> format, T&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<T>(args)...);
+  }
+
+  void Progress() {
+    const double rows = static_cast<double>(table_.grid.size());
+    const size_t step = PaiRowsPerWindow(table_.grid);
+    for (size_t i = 1; i <= votes_.total; ++i) {
+      const double share = static_cast<double>(i * step) / rows;
+      if (share < 1) out_ += PaiProgress(share);
+    }
+    out_ += PaiProgress(1);
+  }
+
+  void Advice() {
+    out_ += kRule;
+    Put("We have finished the analyzing {} times and the result is as follow.\n"
+        "According to the voting, the weight of each advice is as follow:\n",
+        votes_.total);
+    for (size_t i = 0; i < kPaiPhenomena; ++i)
+      Put("There is  {}  sample showing that ' {} '\n", votes_.Word(i),
+          PaiText(i));
+    out_ += kRule;
+  }
+
+  void Usage(const char* what, const RegularSeries& series) {
+    std::vector<double> known = series.KnownValues();
+    if (known.empty()) {
+      Put("The {} Utilization was not collected\n", what);
+      return;
+    }
+    std::sort(known.begin(), known.end());
+    const auto count = static_cast<double>(known.size());
+    double sum = 0, squares = 0;
+    for (const double v : known) sum += v;
+    const double mean = sum / count;
+    for (const double v : known) squares += (v - mean) * (v - mean);
+    const auto at = [&](double share) {
+      return known[static_cast<size_t>(share * count)];
+    };
+    Put("The max value of the {0} Utilization is {1:.6g}%\n"
+        "The min value of the {0} Utilization is {2:.6g}%\n"
+        "The average value of the {0} Utilization is {3:.6g}%\n"
+        "The standard deviation of the {0} Utilization is {4:.6g}%\n"
+        "Less than 50% value is more than {5:.6g}%\n"
+        "Less than 20% value is more than {6:.6g}%\n",
+        what, known.back(), known.front(), mean, std::sqrt(squares / count),
+        at(0.5), at(0.8));
+  }
+
+  void Rates(const char* what, const RegularSeries& series) {
+    const std::vector<double> known = series.KnownValues();
+    if (known.empty()) {
+      Put("The {} was not collected\n", what);
+      return;
+    }
+    double most = 0, least = 0;
+    for (const double v : known) {
+      most = std::max(most, v);
+      if (v > 0 && (least == 0 || v < least)) least = v;
+    }
+    Put("The max value of the {0} is {1:.6g}KBps\n"
+        "The min value of the {0} (without zero) is {2:.6g}KBps\n",
+        what, most, least);
+  }
+
+  // Rates times the time that each of them held.
+  double Volume(const RegularSeries& series) const {
+    double sum = 0;
+    for (size_t i = 0; i < series.size(); ++i) {
+      const int64_t end =
+          std::min(series.grid.TimeOf(i + 1), series.grid.end_ns);
+      if (series.known[i])
+        sum += series.values[i] *
+               static_cast<double>(Elapsed(series.grid.TimeOf(i), end)) / 1e9;
+    }
+    return sum;
+  }
+
+  void Volumes(const char* what, const char* first_name,
+               const RegularSeries& first, const char* second_name,
+               const RegularSeries& second, const char* first_word,
+               const char* second_word) {
+    Put("For the {}, here is the analyze result:\n", what);
+    Rates(first_name, first);
+    Rates(second_name, second);
+    Put("The total {} volume of the {} is {:.6g}KB\n"
+        "The total {} volume of the {} is {:.6g}KB\n",
+        first_word, what, Volume(first), second_word, what, Volume(second));
+    out_ += kRule;
+  }
+
+  void Gpus() {
+    Put("For the GPU, here is the analyze result:\n"
+        "The total number of the GPU cards is {}\n",
+        table_.gpus.size());
+    if (table_.gpus.empty()) return;
+    Put("{}For the GPU memory:\n", kRule);
+    for (size_t i = 0; i < table_.gpus.size(); ++i) {
+      const std::vector<double> used =
+          table_.gpus[i].mem_used_gib.KnownValues();
+      const std::vector<double> total =
+          table_.gpus[i].mem_total_gib.KnownValues();
+      if (used.empty() || total.empty() || total[0] <= 0)
+        Put("The memory Utilization of Card Index  {} was not collected\n", i);
+      else
+        Put("The memory Utilization of Card Index  {} is {:.4f}%\n", i,
+            *std::max_element(used.begin(), used.end()) / total[0] * 100);
+    }
+    for (size_t i = 0; i < table_.gpus.size(); ++i) {
+      if (i == 0)
+        Put("{}For the GPU utilization, we choose the master card to calculate "
+            "the result.\n",
+            kRule);
+      else
+        Put("{}For the GPU utilization of Card Index  {}:\n", kRule, i);
+      Usage("GPU", table_.gpus[i].busy_pct);
+    }
+  }
+
+  void Seen() {
+    out_ += kRule;
+    out_ += "When each was seen, in seconds, and what helps:\n";
+    const double length = static_cast<double>(PaiRowsPerWindow(table_.grid)) *
+                          static_cast<double>(table_.grid.step_ns) / 1e9;
+    for (size_t i = 0; i < kPaiPhenomena; ++i) {
+      const std::vector<size_t>& seen = votes_.windows[i];
+      if (seen.empty()) continue;
+      Put("' {} ' {} of {}:", PaiText(i), seen.size(), votes_.total);
+      for (size_t k = 0; k < std::min(seen.size(), kMaxSeen); ++k)
+        Put(" {:g}-{:g}", static_cast<double>(seen[k]) * length,
+            static_cast<double>(seen[k] + 1) * length);
+      if (seen.size() > kMaxSeen) Put(" and {} more", seen.size() - kMaxSeen);
+      Put("\n  {}\n", PaiRemedy(i));
+    }
+  }
+
+  const PaiTable& table_;
+  const PaiVotes& votes_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string PaiProgress(double share) {
+  share = std::clamp(share, 0.0, 1.0);
+  // The head stands on the last character that is done; at the start on the
+  // first.
+  const auto done = static_cast<size_t>(share * kBar + 1e-9);
+  const size_t head = done > 0 ? done - 1 : 0;
+  std::string bar(kBar, '=');
+  std::fill_n(bar.begin(), head, '-');
+  bar[head] = '>';
+  return fmt::format("[{}]{:.2f}% has been finished\n", bar, share * 100);
+}
+
+std::string PaiLog(const PaiTable& table, const PaiVotes& votes) {
+  return Log(table, votes).Write();
+}
+
+}  // namespace sonde

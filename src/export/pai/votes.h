@@ -1,0 +1,50 @@
+// What the profiler of OpenPAI looked for in each ten seconds of a run.
+
+#ifndef SONDE_EXPORT_PAI_VOTES_H_
+#define SONDE_EXPORT_PAI_VOTES_H_
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "export/pai/table.h"
+
+namespace sonde {
+
+inline constexpr size_t kPaiPhenomena = 4;
+inline constexpr int64_t kPaiWindowNs = 10'000'000'000;
+
+// Its sentence for each phenomenon, and what helps against it.
+const char* PaiText(size_t phenomenon);
+const char* PaiRemedy(size_t phenomenon);
+
+// Which of them a window shows:
+//
+//   0  the GPUs' memory is filled unevenly
+//   1  a GPU is used less than 85 %, and its memory less than 80 %
+//   2  a GPU is used less than 85 %, and its memory 80 % or more
+//   3  a GPU used less than 85 % takes turns with the CPU, a disk or the
+//   network
+//
+// What is not known shows nothing.
+std::array<bool, kPaiPhenomena> PaiJudge(const PaiTable& window);
+
+// How many windows showed each, and which.
+struct PaiVotes {
+  std::array<std::vector<size_t>, kPaiPhenomena> windows;
+  size_t total = 0;
+
+  void Add(const PaiTable& window);
+  // MOST, SEVERAL, A LITTLE or NO of the windows; NO if there are none.
+  const char* Word(size_t phenomenon) const;
+};
+
+// Windows of ten seconds; what is left at the end is one if it lasts for half
+// of that, or if it is the only one.
+size_t PaiRowsPerWindow(const Grid& grid);
+PaiVotes PaiVotesOf(const PaiTable& table);
+
+}  // namespace sonde
+
+#endif  // SONDE_EXPORT_PAI_VOTES_H_
