@@ -3,18 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/report_words.h"
 
 namespace sonde {
-namespace {
-
-std::string Share(const MaybeNumber& share) {
-  return share ? FormatShare(*share) : "-";
-}
-std::string Bytes(const MaybeNumber& bytes) {
-  return bytes ? FormatBytes(*bytes) : "-";
-}
-
-}  // namespace
 
 Lines DeviceLines(const Facts& facts) {
   static const std::vector<Column> kTable = {

@@ -64,6 +64,8 @@ class Page {
     Verdict(command);
     Tiles();
     Pictures();
+    Patterns();
+    Devices();
     Processes();
     Threads();
     Slices();
@@ -201,6 +203,40 @@ class Page {
       Put("<p class=\"soft\">and {} more (sonde query)</p>\n",
           count - kMaxRows);
     if (!note.empty()) Put("<p class=\"soft\">{}</p>\n", Escaped(note));
+  }
+
+  void Patterns() {
+    std::vector<const SeriesShape*> known;
+    for (const SeriesShape& one : report_.shape.series)
+      if (one.pattern.kind != PatternKind::kUnknown &&
+          one.pattern.kind != PatternKind::kIdle)
+        known.push_back(&one);
+    const std::string phases = PhrasePhases(report_.shape.phases);
+    Table(
+        "What it looks like over time", {"Series and its pattern", "sure"},
+        known.size(),
+        [&](size_t i) -> std::vector<Cell> {
+          const Pattern& p = known[i]->pattern;
+          return {{known[i]->series->name + ": " + p.text},
+                  OfShare(p.confidence)};
+        },
+        phases.empty() ? "" : "Phases: " + phases);
+  }
+
+  void Devices() {
+    Table("Accelerators",
+          {"Device", "busy", "p5", "p95", "max memory", "of", "throttled"},
+          facts_.devices.size(), [&](size_t i) -> std::vector<Cell> {
+            const DeviceFacts& d = facts_.devices[i];
+            return {
+                {fmt::format("{} {}", d.index, Printable(d.name, kNameChars))},
+                OfShare(d.busy_mean),
+                OfShare(d.busy_p5),
+                OfShare(d.busy_p95),
+                OfBytes(d.memory_peak_bytes),
+                OfBytes(d.memory_total_bytes),
+                OfShare(d.throttled_share)};
+          });
   }
 
   void Processes() {

@@ -274,14 +274,19 @@ class BrowserTests:
             ".filter(p => p.getTotalLength() > 100).length")
         assert got >= 6, got
 
+    def test_patterns_and_accelerators_have_their_tables(self):
+        titles = self.page.evaluate(
+            "[...document.querySelectorAll('h2')].map(h => h.innerText)")
+        assert "Accelerators" in titles, titles
+        assert "What it looks like over time" in titles, titles
+
     def test_tables_can_be_sorted(self):
-        first = "document.querySelector('table tbody tr td').innerText"
-        press = ("document.querySelectorAll('table th button')[1].click()",
-                 first)
+        table = ("[...document.querySelectorAll('table')].find("
+                 "t => t.rows[0].innerText.startsWith('Process'))")
         seen = []
         for _ in range(2):
-            self.page.evaluate(press[0])
-            seen.append(self.page.evaluate(press[1]))
+            self.page.evaluate(table + ".querySelectorAll('button')[1].click()")
+            seen.append(self.page.evaluate(table + ".rows[1].cells[0].innerText"))
         assert seen[0].startswith("1 ") and seen[1].startswith("2 "), seen
 
     def test_it_is_light_and_dark_and_readable_in_both(self):
