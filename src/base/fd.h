@@ -40,8 +40,8 @@ Error ErrnoError(const std::string& thing, int saved_errno);
 // The whole of a small file (at most `limit` bytes; more is an error).
 Result<std::string> ReadFile(const std::string& path, size_t limit = 1 << 20);
 
-// As many open files as this user may have, for this process and those it starts
-// from now on.
+// As many open files as this user may have, for this process and those it
+// starts from now on.
 void RaiseFileLimit();
 
 // Writes all of `size` bytes, through short writes and EINTR. Returns 0 or the
