@@ -38,7 +38,9 @@ MaybeNumber Below(const std::vector<double>& values, double q) {
   return Quantile(values, q);
 }
 
-DeviceFacts FactsOf(const RunSeries& series, uint32_t index) {
+}  // namespace
+
+DeviceFacts DeviceFactsOf(const RunSeries& series, uint32_t index) {
   DeviceFacts out;
   out.index = index;
   const std::vector<double> busy = ValuesOf(series, index, "busy");
@@ -60,6 +62,8 @@ DeviceFacts FactsOf(const RunSeries& series, uint32_t index) {
   out.temperature_peak_c = Peak(ValuesOf(series, index, "temperature"));
   return out;
 }
+
+namespace {
 
 // A device's number, as the label of what a process holds on it.
 std::optional<uint32_t> IndexOf(std::string_view label) {
@@ -88,7 +92,7 @@ std::vector<DeviceFacts> DevicesOf(const Store& store,
   }
   std::vector<DeviceFacts> out;
   for (const auto& [index, name] : names) {
-    DeviceFacts one = FactsOf(series, index);
+    DeviceFacts one = DeviceFactsOf(series, index);
     one.name = name;
     one.holders.assign(holders[index].begin(), holders[index].end());
     out.push_back(std::move(one));

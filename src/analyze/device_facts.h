@@ -29,6 +29,9 @@ struct DeviceFacts {
   std::vector<uint32_t> holders;
 };
 
+// What the series tell of one device: all but its name and its holders.
+DeviceFacts DeviceFactsOf(const RunSeries& series, uint32_t index);
+
 // By index. Of windows of the run, so what is shorter than one is smoothed.
 std::vector<DeviceFacts> DevicesOf(const Store& store, const RunSeries& series);
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
+#include "analyze/accelerators.h"
 #include "analyze/command_words.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
@@ -24,6 +27,57 @@ constexpr double kHeldUp = 0.25;
 double Weight(const Finding& finding) {
   return static_cast<double>(finding.severity) *
          (finding.gain ? finding.gain->share : kUnknownGain);
+}
+
+// What a cause makes other rules see: with the cause found, they come after it
+// whatever they weigh.
+struct Explains {
+  const char* cause;
+  const char* symptom;
+};
+constexpr Explains kExplains[] = {
+    {"input_cpu_saturated", "input_bound"},
+    {"input_cpu_saturated", "cpu_bound"},
+    {"input_storage_bound", "input_bound"},
+    {"input_storage_latency", "input_bound"},
+    {"input_bound", "cpu_bound"},
+    {"input_bound", "one_core_bound"},
+    {"interpreter_bound", "one_core_bound"},
+    {"misplaced_cpu", "input_cpu_saturated"},
+    {"misplaced_cpu", "input_bound"},
+    {"misplaced_cpu", "interpreter_bound"},
+    {"misplaced_cpu", "cpu_bound"},
+    {"misplaced_cpu", "one_core_bound"},
+};
+// An accelerator that has little to do: whatever else is found says why.
+constexpr const char* kIdleAccelerator[] = {
+    "gpu_fluctuating", "problem_too_small", "gpu_underused",
+    "gpu_memory_full_gpu_free", "gpu_and_memory_free"};
+
+// 0: nothing found explains it. Greater: what explains it comes before.
+int DepthOf(const Finding& finding, const std::vector<Finding>& all) {
+  const auto is = [&](const char* rule) { return finding.rule == rule; };
+  if (std::any_of(std::begin(kIdleAccelerator), std::end(kIdleAccelerator), is))
+    return 2;
+  for (const Explains& one : kExplains)
+    if (is(one.symptom) &&
+        std::any_of(all.begin(), all.end(), [&](const Finding& other) {
+          return other.rule == one.cause;
+        }))
+      return 1;
+  return 0;
+}
+
+void Rank(std::vector<Finding>& findings) {
+  std::map<std::string, int> depth;
+  for (const Finding& finding : findings)
+    depth[finding.rule] = DepthOf(finding, findings);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding& a, const Finding& b) {
+                     const int deep_a = depth[a.rule], deep_b = depth[b.rule];
+                     return deep_a != deep_b ? deep_a < deep_b
+                                             : Weight(a) > Weight(b);
+                   });
 }
 
 // "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many.
@@ -120,6 +174,12 @@ Said VerdictOfFacts(const Facts& facts, bool all_rules) {
         fmt::format("Run it again when they are done, or move them to other "
                     "cores (taskset) or behind it (nice): {}.",
                     kWhoElse)};
+  if (AcceleratorsWellUsed(facts))
+    return {
+        fmt::format("{}: the accelerators were busy {} of the time.", nothing,
+                    FormatShare(1 - AcceleratorsOf(facts).IdleShare())),
+        "Look inside for what they compute: lower precision, better "
+        "kernels and fewer copies make it less."};
   if (*run.cores_used < kWaitingCores)
     return {fmt::format("Mostly waiting: the program used {}.", OfCores(facts)),
             FindTheWait(facts)};
@@ -182,9 +242,7 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
     for (Finding& finding : outcome.findings)
       out.findings.push_back(std::move(finding));
   }
-  std::stable_sort(
-      out.findings.begin(), out.findings.end(),
-      [](const Finding& a, const Finding& b) { return Weight(a) > Weight(b); });
+  Rank(out.findings);
   if (out.findings.empty()) {
     Said said = VerdictOfFacts(facts, names.empty());
     out.verdict = std::move(said.verdict);

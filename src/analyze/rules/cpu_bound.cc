@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/steady.h"
@@ -47,6 +48,8 @@ Outcome CpuBound(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
 
   const double capacity = *run.capacity_cores;
   // With fewer than all cores, the machine's idle time may be the others'.

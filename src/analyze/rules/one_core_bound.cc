@@ -15,6 +15,7 @@
 #include <map>
 #include <utility>
 
+#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/scan.h"
@@ -255,6 +256,8 @@ Outcome OneCoreBound(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const Judge judge{facts, steady, *facts.run.capacity_cores};
   // On one core, one core is all there is: cpu_bound speaks of that.
   if (judge.capacity < 1 + kMinFree) return {};

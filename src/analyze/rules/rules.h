@@ -9,6 +9,20 @@ namespace sonde {
 
 Outcome CpuBound(const Facts& facts);
 Outcome OneCoreBound(const Facts& facts);
+Outcome InputBound(const Facts& facts);
+Outcome InputCpuSaturated(const Facts& facts);
+Outcome InputStorageBound(const Facts& facts);
+Outcome InputStorageLatency(const Facts& facts);
+Outcome InterpreterBound(const Facts& facts);
+Outcome DeviceMemoryFull(const Facts& facts);
+Outcome Throttled(const Facts& facts);
+Outcome MisplacedCpu(const Facts& facts);
+Outcome GpuMemoryUneven(const Facts& facts);
+Outcome GpuFluctuating(const Facts& facts);
+Outcome ProblemTooSmall(const Facts& facts);
+Outcome GpuUnderused(const Facts& facts);
+Outcome GpuMemoryFullGpuFree(const Facts& facts);
+Outcome GpuAndMemoryFree(const Facts& facts);
 
 }  // namespace sonde
 

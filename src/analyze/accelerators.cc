@@ -1,0 +1,185 @@
+#include "analyze/accelerators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyze/pattern/run_series.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinUse = 0.01;
+constexpr double kMaxTrimBegin = 0.5;
+constexpr double kMaxTrimEnd = 0.2;
+constexpr double kWorkLevel = 0.5;  // of the level that it exceeds for 10 %
+constexpr size_t kMinWindows = 10;
+
+std::vector<const DeviceFacts*> UsedBy(const Facts& facts) {
+  bool told = false;
+  for (const DeviceFacts& d : facts.devices) told |= !d.holders.empty();
+  std::vector<const DeviceFacts*> out;
+  for (const DeviceFacts& d : facts.devices)
+    if (told ? !d.holders.empty()
+             : d.busy_mean.value_or(0) >= kMinUse ||
+                   d.memory_peak_share.value_or(0) >= kMinUse)
+      out.push_back(&d);
+  return out;
+}
+
+RegularSeries SeriesOf(const Facts& facts, const DeviceFacts& device,
+                       const char* what) {
+  const RegularSeries* const found =
+      facts.series->Find(fmt::format("gpu{}_{}", device.index, what));
+  return found == nullptr ? RegularSeries() : *found;
+}
+
+// The mean of what the devices lack to being busy, of those that tell it.
+RegularSeries IdleOf(const std::vector<Accelerator>& devices,
+                     const Grid& grid) {
+  RegularSeries out;
+  out.name = "idle";
+  out.unit = "share";
+  out.grid = grid;
+  out.values.resize(grid.size());
+  out.known.resize(grid.size());
+  for (size_t i = 0; i < grid.size(); ++i) {
+    double sum = 0, count = 0;
+    for (const Accelerator& d : devices) {
+      if (i >= d.busy.size() || !d.busy.known[i]) continue;
+      sum += std::max(0.0, 1 - d.busy.values[i]);
+      ++count;
+    }
+    out.known[i] = count > 0;
+    if (count > 0) out.values[i] = sum / count;
+  }
+  return out;
+}
+
+// The windows [first, second) without start-up and winding down.
+std::pair<size_t, size_t> JudgedPart(const RegularSeries& idle) {
+  size_t from = 0, to = idle.size();
+  std::vector<double> busy = idle.KnownValues();
+  for (double& one : busy) one = 1 - one;
+  if (busy.empty()) return {from, to};
+  const double work = Quantile(busy, 0.9) * kWorkLevel;
+  const auto works = [&](size_t i) {
+    return idle.known[i] && 1 - idle.values[i] >= work;
+  };
+  const auto most = [&](double share) {
+    return static_cast<size_t>(share * static_cast<double>(idle.size()));
+  };
+  while (from < most(kMaxTrimBegin) && !works(from)) ++from;
+  while (to > from + 1 && idle.size() - to < most(kMaxTrimEnd) &&
+         !works(to - 1))
+    --to;
+  return {from, to};
+}
+
+const RegularSeries* Find(const Facts& facts, const char* name) {
+  return facts.series->Find(name);
+}
+
+}  // namespace
+
+std::string Accelerator::Call() const {
+  const std::string name = Printable(facts->name, 40);
+  return name.empty() ? fmt::format("GPU {}", facts->index)
+                      : fmt::format("GPU {} ({})", facts->index, name);
+}
+
+double MeanOf(const RegularSeries& series) {
+  const std::vector<double> values = series.KnownValues();
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
+}
+
+double Accelerators::IdleShare() const { return MeanOf(idle); }
+
+MaybeNumber Accelerators::WhileIdle(const Facts& facts,
+                                    const char* series) const {
+  const RegularSeries* const whole = Find(facts, series);
+  if (whole == nullptr) return std::nullopt;
+  double sum = 0, weight = 0;
+  // Both lie on the run's windows; `idle` begins later.
+  const size_t first = static_cast<size_t>(
+      (grid.begin_ns - whole->grid.begin_ns) / whole->grid.step_ns);
+  for (size_t i = 0; i < idle.size() && first + i < whole->size(); ++i) {
+    if (!idle.known[i] || !whole->known[first + i]) continue;
+    sum += idle.values[i] * whole->values[first + i];
+    weight += idle.values[i];
+  }
+  if (weight <= 0) return std::nullopt;
+  return sum / weight;
+}
+
+MaybeNumber Accelerators::ShareWhere(
+    const Facts& facts, const char* series,
+    const std::function<bool(double)>& test) const {
+  const RegularSeries* const whole = Find(facts, series);
+  if (whole == nullptr) return std::nullopt;
+  const size_t first = static_cast<size_t>(
+      (grid.begin_ns - whole->grid.begin_ns) / whole->grid.step_ns);
+  double yes = 0, all = 0;
+  for (size_t i = first; i < first + idle.size() && i < whole->size(); ++i) {
+    if (!whole->known[i]) continue;
+    yes += test(whole->values[i]) ? 1 : 0;
+    ++all;
+  }
+  if (all == 0) return std::nullopt;
+  return yes / all;
+}
+
+Accelerators AcceleratorsOf(const Facts& facts) {
+  Accelerators out;
+  for (const DeviceFacts* const device : UsedBy(facts)) {
+    Accelerator one;
+    one.facts = device;
+    one.busy = SeriesOf(facts, *device, "busy");
+    one.memory = SeriesOf(facts, *device, "memory");
+    const double total = device->memory_total_bytes.value_or(0);
+    if (total <= 0) one.memory = {};
+    for (double& value : one.memory.values) value /= total;
+    out.used.push_back(std::move(one));
+  }
+  if (out.used.empty()) return out;
+  out.idle = IdleOf(out.used, facts.series->grid);
+  const auto [from, to] = JudgedPart(out.idle);
+  out.idle = out.idle.Part(from, to);
+  out.grid = out.idle.grid;
+  out.from_ns = out.grid.begin_ns;
+  out.to_ns = std::min(out.grid.end_ns, facts.run.end_ns);
+  size_t windows = 0;
+  for (Accelerator& one : out.used) {
+    if (one.busy_known()) one.busy = one.busy.Part(from, to);
+    if (one.memory_known()) one.memory = one.memory.Part(from, to);
+    one.busy_mean = MeanOf(one.busy);
+    one.memory_mean = MeanOf(one.memory);
+    windows =
+        std::max({windows, one.busy.KnownCount(), one.memory.KnownCount()});
+  }
+  if (windows < kMinWindows)
+    out.not_enough_data =
+        fmt::format("the accelerators were sampled only {} time{}", windows,
+                    windows == 1 ? "" : "s");
+  return out;
+}
+
+bool AcceleratorsWellUsed(const Facts& facts) {
+  const Accelerators all = AcceleratorsOf(facts);
+  return all.judged() && all.busy_known() && all.IdleShare() <= 1 - kWellUsed;
+}
+
+std::string CallDevices(const std::vector<const Accelerator*>& devices) {
+  std::string out;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (i > 0) out += i + 1 == devices.size() ? " and " : ", ";
+    out += fmt::format("{}", devices[i]->facts->index);
+  }
+  return "GPU " + out;
+}
+
+}  // namespace sonde

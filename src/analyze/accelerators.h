@@ -1,0 +1,74 @@
+#ifndef SONDE_ANALYZE_ACCELERATORS_H_
+#define SONDE_ANALYZE_ACCELERATORS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+#include "analyze/pattern/series.h"
+
+namespace sonde {
+
+// From here on, an accelerator is well used and nothing holds it up.
+inline constexpr double kWellUsed = 0.90;
+
+// One accelerator that the run used, in the part of the run that is judged.
+struct Accelerator {
+  const DeviceFacts* facts = nullptr;
+  RegularSeries busy;    // share; empty if it is not told
+  RegularSeries memory;  // share of its memory; empty if it is not told
+  double busy_mean = 0;  // of the known windows
+  double memory_mean = 0;
+
+  bool busy_known() const { return busy.KnownCount() > 0; }
+  bool memory_known() const { return memory.KnownCount() > 0; }
+  // "GPU 0 (Simulated GPU)". Safe to print.
+  std::string Call() const;
+};
+
+// The accelerators that a run used, without its start-up and its winding down:
+// what comes before one of them first works at half its usual level, and after
+// the last time. At most half of the run is left out at its begin (programs of
+// this kind load for long), and a fifth at its end.
+//
+// A device is the run's if one of the run's processes holds memory on it. If no
+// device tells who does, it is each that does anything at all: works for 1 % of
+// the time, or has 1 % of its memory filled.
+struct Accelerators {
+  std::vector<Accelerator> used;  // none: this run is no business of theirs
+  Grid grid;                      // of the part that is judged
+  RegularSeries idle;             // mean of 1 - busy, of those that tell it
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  // Why nothing can be said of them; empty if something can, or there are none.
+  std::string not_enough_data;
+
+  bool judged() const { return !used.empty() && not_enough_data.empty(); }
+  bool busy_known() const { return idle.KnownCount() > 0; }
+  // Share of the judged time in which they had nothing to do.
+  double IdleShare() const;
+  // Mean of another series of the run while they had nothing to do; it is
+  // weighed by their idle share, so that pauses shorter than a window count.
+  MaybeNumber WhileIdle(const Facts& facts, const char* series) const;
+  // Share of the judged windows that `test` is true of, among those that the
+  // series knows. Nothing if it knows none.
+  MaybeNumber ShareWhere(const Facts& facts, const char* series,
+                         const std::function<bool(double)>& test) const;
+};
+
+Accelerators AcceleratorsOf(const Facts& facts);
+
+// They are kWellUsed, so that what the CPU does is not what limits the run.
+bool AcceleratorsWellUsed(const Facts& facts);
+
+// Mean of the known windows; 0 of none.
+double MeanOf(const RegularSeries& series);
+
+// "GPU 0", "GPU 0 and 1", "GPU 0, 1 and 3": for a sentence.
+std::string CallDevices(const std::vector<const Accelerator*>& devices);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_ACCELERATORS_H_

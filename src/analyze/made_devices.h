@@ -1,0 +1,67 @@
+// Accelerators made up for tests, put beside a run that was made up.
+
+#ifndef SONDE_ANALYZE_MADE_DEVICES_H_
+#define SONDE_ANALYZE_MADE_DEVICES_H_
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+#include "analyze/made_run.h"
+#include "analyze/pattern/run_series.h"
+
+namespace sonde {
+
+// One accelerator: what it would tell at each moment. Empty: it does not.
+struct MadeDevice {
+  MadeRun::Load busy = {};    // share
+  MadeRun::Load memory = {};  // share of its 16 GB
+  MadeRun::Load clock = {};   // MHz
+  MadeRun::Load throttle = {};
+};
+
+// Puts a series of the run there, or another in its place.
+inline void PutSeries(Facts& facts, const std::string& name,
+                      const MadeRun::Load& load) {
+  auto all = std::make_shared<RunSeries>(*facts.series);
+  std::erase_if(all->all, [&](const auto& s) { return s.name == name; });
+  RegularSeries series;
+  series.name = name;
+  series.grid = all->grid;
+  for (size_t i = 0; i < all->grid.size(); ++i) {
+    const double at_s = all->grid.SecondsOf(static_cast<double>(i) + 0.5);
+    series.values.push_back(load(at_s));
+    series.known.push_back(1);
+  }
+  all->all.push_back(std::move(series));
+  facts.series = std::move(all);
+}
+
+// The facts of a run on a machine with these accelerators.
+inline Facts WithDevices(const MadeRun& run,
+                         const std::vector<MadeDevice>& devices) {
+  Facts facts = run.Make();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto put = [&](const char* what, const MadeRun::Load& load) {
+      if (load) PutSeries(facts, fmt::format("gpu{}_{}", i, what), load);
+    };
+    const MadeDevice& d = devices[i];
+    put("busy", d.busy);
+    if (d.memory) {
+      put("memory", [&](double s) { return d.memory(s) * 16e9; });
+      put("memory_total", MadeRun::Always(16e9));
+    }
+    put("clock", d.clock);
+    put("throttle", d.throttle);
+    facts.devices.push_back(
+        DeviceFactsOf(*facts.series, static_cast<uint32_t>(i)));
+  }
+  return facts;
+}
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_MADE_DEVICES_H_

@@ -1,0 +1,207 @@
+// gpu_underused, gpu_fluctuating and problem_too_small: does an accelerator do
+// less than it could, and in which way?
+//
+// All three are symptoms: other rules say why, and come first (judge.cc).
+//  - gpu_underused: of kChunks equal parts of the judged time, kMinTime are
+//    less than kHalf busy.
+//  - gpu_fluctuating: busy by kHigh at its best (p95) and by less than kLow at
+//    its worst (p5). A device that is well used on the whole may rest.
+//  - problem_too_small: neither the CPU nor any device nor its memory is used
+//    by more than kHigh, even at its best (p95).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/accelerators.h"
+#include "analyze/pattern/period.h"
+#include "analyze/pattern/run_series.h"
+#include "analyze/rules/rules.h"
+#include "base/shell_word.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kHalf = 0.50;
+constexpr size_t kChunks = 30;
+constexpr double kMinTime = 0.60;
+constexpr double kHigh = 0.70;
+constexpr double kLow = 0.10;
+
+Outcome CannotJudge(const Accelerators& devices) {
+  if (!devices.not_enough_data.empty())
+    return Outcome::NotEnough(devices.not_enough_data);
+  return Outcome::NotEnough("how busy the accelerators were was not collected");
+}
+
+Finding Begin(const Accelerators& devices, const char* rule) {
+  Finding f;
+  f.rule = rule;
+  f.severity = Severity::kWarning;
+  f.from_ns = devices.from_ns;
+  f.to_ns = devices.to_ns;
+  return f;
+}
+
+Evidence BusyText(const Accelerators& devices, const Accelerator& d) {
+  const std::vector<double> values = d.busy.KnownValues();
+  return {fmt::format("{} was busy {} of the time; for 5 % of it at most {}, "
+                      "for 95 % at most {}.",
+                      d.Call(), FormatShare(d.busy_mean),
+                      FormatShare(Quantile(values, 0.05)),
+                      FormatShare(Quantile(values, 0.95))),
+          devices.from_ns, devices.to_ns};
+}
+
+// The parts of the judged time that are less than half busy: their share, and
+// the longest stretch of them as windows.
+struct LowParts {
+  double share = 0;
+  size_t from = 0, to = 0;
+};
+LowParts LowPartsOf(const RegularSeries& busy) {
+  const size_t parts = std::min(kChunks, busy.size());
+  LowParts out;
+  size_t low = 0, known = 0, begin = 0;
+  bool open = false;
+  for (size_t i = 0; i < parts; ++i) {
+    const size_t from = i * busy.size() / parts;
+    const size_t to = (i + 1) * busy.size() / parts;
+    const RegularSeries part = busy.Part(from, to);
+    const bool has = part.KnownCount() > 0;
+    const bool is_low = has && MeanOf(part) < kHalf;
+    known += has;
+    low += is_low;
+    if (is_low && !open) begin = from;
+    open = is_low;
+    if (is_low && to - begin > out.to - out.from) {
+      out.from = begin;
+      out.to = to;
+    }
+  }
+  out.share =
+      known > 0 ? static_cast<double>(low) / static_cast<double>(known) : 0;
+  return out;
+}
+
+}  // namespace
+
+Outcome GpuUnderused(const Facts& facts) {
+  const Accelerators devices = AcceleratorsOf(facts);
+  if (devices.used.empty()) return {};
+  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
+  std::vector<const Accelerator*> low;
+  Finding f = Begin(devices, "gpu_underused");
+  double worst = 1;
+  for (const Accelerator& d : devices.used) {
+    if (!d.busy_known()) continue;
+    const LowParts parts = LowPartsOf(d.busy);
+    if (parts.share < kMinTime || d.busy_mean >= kHalf) continue;
+    low.push_back(&d);
+    worst = std::min(worst, d.busy_mean);
+    f.evidence.push_back(BusyText(devices, d));
+    f.evidence.push_back(
+        {fmt::format("It was less than half busy in {} of the time, the "
+                     "longest stretch of it here.",
+                     FormatShare(parts.share)),
+         d.busy.grid.TimeOf(parts.from), d.busy.grid.TimeOf(parts.to)});
+  }
+  if (low.empty()) return {};
+  f.summary = fmt::format("{} {} used by {} only.", CallDevices(low),
+                          low.size() == 1 ? "is" : "are", FormatShare(worst));
+  f.advice =
+      "The accelerator waits for the program most of the time. Give it more at "
+      "once (a larger batch), overlap what comes before with what it computes "
+      "(prefetching loaders, asynchronous copies), and avoid waiting for its "
+      "results in every step (.item(), print(loss), .cpu()).";
+  f.confidence = 0.8;
+  return {{std::move(f)}, ""};
+}
+
+Outcome GpuFluctuating(const Facts& facts) {
+  const Accelerators devices = AcceleratorsOf(facts);
+  if (devices.used.empty()) return {};
+  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
+  std::vector<const Accelerator*> unsteady;
+  Finding f = Begin(devices, "gpu_fluctuating");
+  std::string every;
+  double idle = 0;
+  for (const Accelerator& d : devices.used) {
+    const std::vector<double> values = d.busy.KnownValues();
+    if (values.empty() || d.busy_mean >= kWellUsed ||
+        Quantile(values, 0.95) < kHigh || Quantile(values, 0.05) >= kLow)
+      continue;
+    unsteady.push_back(&d);
+    idle = std::max(idle, 1 - d.busy_mean);
+    f.evidence.push_back(BusyText(devices, d));
+    if (const auto period = PeriodOf(d.busy)) {
+      every = fmt::format(
+          ", again every {}",
+          FormatDuration(static_cast<int64_t>(period->seconds * 1e9)));
+      f.evidence.push_back({fmt::format("It rests every {} ({:.0f} times).",
+                                        FormatDuration(static_cast<int64_t>(
+                                            period->seconds * 1e9)),
+                                        period->cycles),
+                            devices.from_ns, devices.to_ns});
+    }
+  }
+  if (unsteady.empty()) return {};
+  f.summary = fmt::format("{} {} to rest and to full work in turns{}.",
+                          CallDevices(unsteady),
+                          unsteady.size() == 1 ? "goes" : "go", every);
+  f.advice =
+      "Something stops the accelerator again and again. Find what the program "
+      "does at these moments: loading the next batch (prefetch it), "
+      "checkpoints, evaluation or logging (do them less often, or in a thread "
+      "of their own). All curves one above the other: sonde export " +
+      ShellWord(facts.store->path(), 4096) + " --to chrome";
+  const double run_ns = std::max(1.0, static_cast<double>(facts.run.wall_ns));
+  f.gain =
+      Gain{idle * static_cast<double>(devices.to_ns - devices.from_ns) / run_ns,
+           "at most, estimated as if it never rested"};
+  f.confidence = every.empty() ? 0.7 : 0.9;
+  return {{std::move(f)}, ""};
+}
+
+Outcome ProblemTooSmall(const Facts& facts) {
+  const Accelerators devices = AcceleratorsOf(facts);
+  if (devices.used.empty()) return {};
+  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
+  const RegularSeries* const cpu = facts.series->Find("tree_cpu");
+  if (cpu == nullptr || !facts.run.capacity_cores)
+    return Outcome::NotEnough(
+        "CPU time or the number of cores it may use was not collected");
+  const double cpu_high =
+      Quantile(cpu->KnownValues(), 0.95) / *facts.run.capacity_cores;
+  if (cpu_high >= kHigh) return {};
+  Finding f = Begin(devices, "problem_too_small");
+  for (const Accelerator& d : devices.used) {
+    // Memory that nobody knows of may be full.
+    if (!d.busy_known() || !d.memory_known()) return {};
+    const double busy = Quantile(d.busy.KnownValues(), 0.95);
+    const double memory = Quantile(d.memory.KnownValues(), 0.95);
+    if (busy >= kHigh || memory >= kHigh) return {};
+    f.evidence.push_back(
+        {fmt::format("{}: for 95 % of the time at most {} busy, at most {} of "
+                     "its memory used.",
+                     d.Call(), FormatShare(busy), FormatShare(memory)),
+         devices.from_ns, devices.to_ns});
+  }
+  f.evidence.push_back(
+      {fmt::format("The program used at most {} of the cores it may use, for "
+                   "95 % of the time.",
+                   FormatShare(cpu_high)),
+       facts.run.begin_ns, facts.run.end_ns});
+  f.summary =
+      "The problem is small for this machine: neither the cores nor the "
+      "accelerator nor its memory are used to capacity.";
+  f.advice =
+      "Raise the batch size until the accelerator or its memory is full (watch "
+      "the loss: the learning rate may have to follow), run several "
+      "experiments side by side, or use a smaller machine for the same speed.";
+  f.confidence = 0.7;
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analyze/judge.h"
+#include "analyze/made_devices.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+Facts At(const MadeRun::Load& busy, double memory = 0.75, double cpu = 0.1) {
+  MadeRun run;
+  run.seconds = 30;
+  run.workers = {{.name = "train", .cores = run.Always(cpu)}};
+  return WithDevices(run, {{.busy = busy, .memory = run.Always(memory)}});
+}
+
+MadeRun::Load Always(double share) { return MadeRun::Always(share); }
+
+// Works for `duty` of every `period` seconds.
+MadeRun::Load Turns(double period, double duty, double high = 1) {
+  return [=](double s) {
+    return std::fmod(s, period) < duty * period ? high : 0.0;
+  };
+}
+
+bool Found(const Outcome& outcome) { return !outcome.findings.empty(); }
+
+TEST(GpuUnderusedTest, TheThresholdIsHalf) {
+  EXPECT_TRUE(Found(GpuUnderused(At(Always(0.49)))));
+  EXPECT_FALSE(Found(GpuUnderused(At(Always(0.51)))));
+  EXPECT_FALSE(Found(GpuUnderused(At(Always(0), 0)))) << "it is not its own";
+}
+
+TEST(GpuUnderusedTest, JudgesEveryDevice) {
+  MadeRun run;
+  run.workers = {{.name = "train", .cores = run.Always(0.1)}};
+  const Facts facts = WithDevices(
+      run,
+      {{.busy = Always(0.95)}, {.busy = Always(0.2)}, {.busy = Always(0.3)}});
+  const Outcome outcome = GpuUnderused(facts);
+  ASSERT_TRUE(Found(outcome));
+  EXPECT_EQ(outcome.findings[0].summary,
+            "GPU 1 and 2 are used by 20.0 % only.");
+}
+
+TEST(GpuUnderusedTest, StartUpDoesNotCount) {
+  const auto late = [](double s) { return s < 12 ? 0.0 : 0.95; };
+  EXPECT_FALSE(Found(GpuUnderused(At(late))));
+  EXPECT_FALSE(Found(GpuFluctuating(At(late))));
+  EXPECT_TRUE(Judge(At(late)).findings.empty());
+}
+
+TEST(GpuFluctuatingTest, NamesThePeriod) {
+  const Outcome outcome = GpuFluctuating(At(Turns(2, 0.7)));
+  ASSERT_TRUE(Found(outcome));
+  EXPECT_NE(outcome.findings[0].summary.find("again every 2.00 s"),
+            std::string::npos)
+      << outcome.findings[0].summary;
+}
+
+TEST(GpuFluctuatingTest, BothEndsMustBeFar) {
+  EXPECT_FALSE(Found(GpuFluctuating(At(Turns(2, 0.7, 0.65)))));
+  EXPECT_FALSE(Found(GpuFluctuating(At(Turns(20, 0.96)))))
+      << "rests for less than 5 % of the time";
+  EXPECT_FALSE(Found(GpuFluctuating(
+      At([](double s) { return std::fmod(s, 2) < 1 ? 1.0 : 0.2; }))));
+}
+
+TEST(ProblemTooSmallTest, NothingMayBeUsedToCapacity) {
+  EXPECT_TRUE(Found(ProblemTooSmall(At(Always(0.6), 0.3))));
+  EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.72), 0.3))));
+  EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.6), 0.72))));
+  EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.6), 0.3, 1.5))));
+}
+
+TEST(GpuUnderusedTest, SaysWhenItCannotKnow) {
+  MadeRun run;
+  run.workers = {{.name = "train", .cores = run.Always(0.1)}};
+  const Facts facts = WithDevices(run, {{.memory = Always(0.5)}});
+  for (const auto rule : {&GpuUnderused, &GpuFluctuating, &ProblemTooSmall}) {
+    EXPECT_EQ(rule(facts).not_enough_data,
+              "how busy the accelerators were was not collected");
+    EXPECT_EQ(rule(run.Make()).not_enough_data, "") << "there is none";
+  }
+}
+
+TEST(GpuUnderusedTest, AHealthyRunHasNoFindingAndAVerdict) {
+  const Judgement judgement = Judge(At(Always(0.95), 0.5, 1.9));
+  EXPECT_TRUE(judgement.findings.empty())
+      << judgement.findings[0].rule << ": what the CPU does is no limit";
+  EXPECT_EQ(judgement.verdict,
+            "No single limit found: the accelerators were busy 95.0 % of the "
+            "time.");
+}
+
+}  // namespace
+}  // namespace sonde

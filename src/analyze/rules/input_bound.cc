@@ -1,0 +1,275 @@
+// input_bound, input_cpu_saturated, input_storage_bound and
+// input_storage_latency: does the accelerator wait for data, and why?
+//
+// They share one question, so they share a file. Evidence for the first: the
+// accelerators have nothing to do for kMinIdle of the time; the thread that
+// feeds them waits as well (kMaxConsumer); and meanwhile others load, which is
+// seen by their CPU time or by what they read. Where the time is known to be
+// waited for the input itself, 5 % is worth a word; an idle device may have
+// other reasons, and one that is 90 % busy is well, so here it is 10 %.
+//
+// The other three say what loading itself is short of: cores (kBusy of them for
+// kMinTime of the time), the disk (kDiskBusy, or kIoWait), or answers (reads of
+// less than kSmallRead that take kSlowReadS each). How long a read takes is not
+// recorded: it is the loaders' time off the CPU by the number of reads, and
+// only believed if they slept about as often as they read (kSleepsPerRead).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/accelerators.h"
+#include "analyze/input_work.h"
+#include "analyze/rules/rules.h"
+#include "analyze/steady.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinIdle = 0.10;
+constexpr double kHighIdle = 0.20;
+constexpr double kMaxConsumer = 0.70;
+constexpr double kLoaderCores = 0.30;
+constexpr double kReadBytes = 1e6;  // a second, from storage
+constexpr double kReadChars = 64e3;
+constexpr double kReadCalls = 10;
+constexpr double kBusy = 0.90;
+constexpr double kMinTime = 0.60;
+constexpr double kDiskBusy = 0.80;
+constexpr double kIoWait = 0.50;
+constexpr double kSmallRead = 64 * 1024;
+constexpr double kSlowReadS = 0.005;
+constexpr double kSleepsPerRead = 0.5;
+
+// What all four look at. `found` is the first one's answer.
+struct Input {
+  Accelerators devices;
+  InputWork work;
+  double idle = 0;
+  bool by_cpu = false, by_disk = false, by_reads = false;
+  bool found = false;
+  std::string not_enough_data;
+};
+
+Input InputOf(const Facts& facts) {
+  Input in;
+  in.devices = AcceleratorsOf(facts);
+  if (in.devices.used.empty()) return in;
+  in.not_enough_data = in.devices.not_enough_data;
+  if (in.not_enough_data.empty() && !in.devices.busy_known())
+    in.not_enough_data = "how busy the accelerators were was not collected";
+  if (in.not_enough_data.empty())
+    in.not_enough_data = SteadyOf(facts).not_enough_data;
+  if (!in.not_enough_data.empty()) return in;
+  in.idle = in.devices.IdleShare();
+  in.work = InputWorkOf(facts, in.devices);
+  in.by_cpu = in.work.loader_cores >= kLoaderCores;
+  in.by_disk = in.work.read_bytes_s.value_or(0) >= kReadBytes;
+  in.by_reads = in.work.read_chars_s.value_or(0) >= kReadChars &&
+                in.work.read_calls_s.value_or(0) >= kReadCalls;
+  in.found = in.idle >= kMinIdle && in.work.consumer_cores &&
+             *in.work.consumer_cores < kMaxConsumer &&
+             (in.by_cpu || in.by_disk || in.by_reads);
+  return in;
+}
+
+Evidence Held(const Input& in, std::string text) {
+  return {std::move(text), in.devices.from_ns, in.devices.to_ns};
+}
+
+// What they all begin with.
+Finding Begin(const Facts& facts, const Input& in, const char* rule) {
+  Finding f;
+  f.rule = rule;
+  f.severity = in.idle >= kHighIdle ? Severity::kCritical : Severity::kWarning;
+  f.from_ns = in.devices.from_ns;
+  f.to_ns = in.devices.to_ns;
+  for (const Accelerator& d : in.devices.used)
+    if (d.busy_known())
+      f.evidence.push_back(
+          Held(in, fmt::format("{} was busy {} of the time.", d.Call(),
+                               FormatShare(d.busy_mean))));
+  const ProcessFacts& consumer = *in.work.consumers[0];
+  f.evidence.push_back(
+      {fmt::format("The main thread of {} was on a core {} of the time: it "
+                   "waits as well.",
+                   CallProcess(consumer),
+                   FormatShare(in.work.consumer_cores.value_or(0))),
+       facts.run.begin_ns, facts.run.end_ns});
+  f.where.process = consumer.row.number;
+  f.where.pid = consumer.row.pid;
+  f.where.process_name = consumer.name;
+  f.where.cmdline = consumer.cmdline;
+  const double run_ns = std::max(1.0, static_cast<double>(facts.run.wall_ns));
+  const double judged =
+      static_cast<double>(in.devices.to_ns - in.devices.from_ns) / run_ns;
+  f.gain = Gain{std::clamp(in.idle * judged, 0.0, 1.0),
+                "at most, estimated as if the accelerator never waited"};
+  f.confidence = (in.by_cpu ? 0.85 : 0.7) * std::min(1.0, 0.7 + in.idle);
+  return f;
+}
+
+std::string Waiters(const Input& in) {
+  std::vector<const Accelerator*> all;
+  for (const Accelerator& d : in.devices.used)
+    if (d.busy_known()) all.push_back(&d);
+  return CallDevices(all);
+}
+
+std::string Verb(const Input& in) {
+  return in.devices.used.size() == 1 ? "waits" : "wait";
+}
+
+// "1.2 cores load data (python3, 2 processes)": what goes on meanwhile.
+std::string Loading(const Input& in) {
+  if (in.by_cpu)
+    return fmt::format("{:.1f} cores prepare data", in.work.loader_cores);
+  if (in.by_disk)
+    return fmt::format("{}/s are read from storage",
+                       FormatBytes(*in.work.read_bytes_s));
+  return fmt::format("{:.0f} reads a second are made", *in.work.read_calls_s);
+}
+
+void AddLoaders(const Facts& facts, const Input& in, Finding& f) {
+  if (in.work.loader_cores > 0)
+    f.evidence.push_back(Held(
+        in,
+        fmt::format(
+            "While it idled, {:.2f} cores worked, {:.2f} of them "
+            "outside the main thread{}.",
+            in.work.tree_cores, in.work.loader_cores,
+            in.work.loader_names.empty() ? "" : ": " + in.work.loader_names)));
+  if (in.work.read_bytes_s.value_or(0) > 0)
+    f.evidence.push_back(
+        Held(in, fmt::format("Meanwhile {}/s came from storage.",
+                             FormatBytes(*in.work.read_bytes_s))));
+  if (in.work.read_calls_s.value_or(0) > 0 && in.work.read_chars_s)
+    f.evidence.push_back(
+        {fmt::format(
+             "The loaders made {:.0f} reads a second of {} each.",
+             *in.work.read_calls_s,
+             FormatBytes(*in.work.read_chars_s / *in.work.read_calls_s)),
+         facts.run.begin_ns, facts.run.end_ns});
+}
+
+Outcome Not(const Input& in) { return {{}, in.not_enough_data}; }
+
+}  // namespace
+
+Outcome InputBound(const Facts& facts) {
+  const Input in = InputOf(facts);
+  if (!in.found) return Not(in);
+  Finding f = Begin(facts, in, "input_bound");
+  f.summary =
+      fmt::format("Limited by its input: {} {} {} of the time while {}.",
+                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
+  AddLoaders(facts, in, f);
+  const double cores = facts.run.capacity_cores.value_or(0);
+  f.advice = fmt::format(
+      "Data comes too slowly. Prepare more of it at the same time and ahead of "
+      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
+      "pin_memory=True, persistent_workers=True), tf.data's "
+      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
+      "each sample: decode and resize once, store the result.",
+      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
+  return {{std::move(f)}, ""};
+}
+
+Outcome InputCpuSaturated(const Facts& facts) {
+  const Input in = InputOf(facts);
+  if (!in.found || !in.by_cpu) return Not(in);
+  if (!facts.run.capacity_cores)
+    return Outcome::NotEnough("how many cores it may use was not recorded");
+  const double capacity = *facts.run.capacity_cores;
+  const double time =
+      in.devices
+          .ShareWhere(facts, "tree_cpu",
+                      [&](double cores) { return cores >= kBusy * capacity; })
+          .value_or(0);
+  if (time < kMinTime) return {};
+  Finding f = Begin(facts, in, "input_cpu_saturated");
+  f.summary = fmt::format(
+      "Limited by the CPU that prepares its input: {} {} {} of the time while "
+      "all {:g} cores work.",
+      Waiters(in), Verb(in), FormatShare(in.idle), capacity);
+  f.evidence.push_back(
+      Held(in, fmt::format("At least {:.0f} % of {:g} cores were busy for "
+                           "{:.0f} % of the time.",
+                           kBusy * 100, capacity, time * 100)));
+  AddLoaders(facts, in, f);
+  f.advice =
+      "More loaders will not help: there is no core left for them. Make each "
+      "sample cheaper (decode and augment once and store it, use a faster "
+      "codec), move the augmentation to the accelerator (torchvision's "
+      "transforms.v2 on CUDA tensors, NVIDIA DALI), or use a machine with more "
+      "cores.";
+  return {{std::move(f)}, ""};
+}
+
+Outcome InputStorageBound(const Facts& facts) {
+  const Input in = InputOf(facts);
+  if (!in.found || !in.by_disk) return Not(in);
+  const double disk = in.devices.WhileIdle(facts, "disk_busy").value_or(0);
+  const double pressure = in.devices.WhileIdle(facts, "psi_io").value_or(0);
+  const double iowait = in.devices.WhileIdle(facts, "iowait").value_or(0) /
+                        std::max(1.0, static_cast<double>(facts.machine.cores));
+  if (disk < kDiskBusy && pressure < kIoWait && iowait < kIoWait) return {};
+  Finding f = Begin(facts, in, "input_storage_bound");
+  f.summary = fmt::format(
+      "Limited by the storage its input comes from: {} {} {} of the time while "
+      "{}/s are read.",
+      Waiters(in), Verb(in), FormatShare(in.idle),
+      FormatBytes(*in.work.read_bytes_s));
+  f.evidence.push_back(Held(
+      in, fmt::format("While it idled, the disks were busy {} of the time, "
+                      "something waited for them {}, and {} of the cores idled "
+                      "for that reason.",
+                      FormatShare(std::min(1.0, disk)), FormatShare(pressure),
+                      FormatShare(iowait))));
+  AddLoaders(facts, in, f);
+  f.advice =
+      "The disk is the bottleneck. Keep the data nearer (copy it to a local "
+      "NVMe disk or to /dev/shm before the run), store it smaller, or pack "
+      "many samples into large files that are read from front to back "
+      "(WebDataset, TFRecord, Parquet). `iostat -x 1` shows the disk at work.";
+  return {{std::move(f)}, ""};
+}
+
+Outcome InputStorageLatency(const Facts& facts) {
+  const Input in = InputOf(facts);
+  const InputWork& w = in.work;
+  if (!in.found || !in.by_reads || w.loaders == 0) return Not(in);
+  if (!w.sleeps_s)
+    return Outcome::NotEnough("how often its threads slept was not collected");
+  const double size = *w.read_chars_s / *w.read_calls_s;
+  const double off_cpu =
+      std::max(0.0, static_cast<double>(w.loaders) - w.loader_cores);
+  const double each_s = off_cpu / *w.read_calls_s;
+  if (size >= kSmallRead || each_s < kSlowReadS ||
+      *w.sleeps_s < kSleepsPerRead * *w.read_calls_s)
+    return {};
+  Finding f = Begin(facts, in, "input_storage_latency");
+  f.summary = fmt::format(
+      "Limited by slow answers of its storage: {} {} {} of the time for reads "
+      "of {} that take about {} each.",
+      Waiters(in), Verb(in), FormatShare(in.idle), FormatBytes(size),
+      FormatDuration(static_cast<int64_t>(each_s * 1e9)));
+  AddLoaders(facts, in, f);
+  f.evidence.push_back(
+      {fmt::format("{} loader{} slept {:.0f} times a second, and used {:.2f} "
+                   "cores.",
+                   w.loaders, w.loaders == 1 ? "" : "s", *w.sleeps_s,
+                   w.loader_cores),
+       facts.run.begin_ns, facts.run.end_ns});
+  f.advice =
+      "Each read waits for its answer. Read more at a time: pack samples into "
+      "large files (WebDataset, TFRecord, Parquet), ask for several at once "
+      "(more loaders, they only wait), or copy the data to a local disk first. "
+      "`strace -f -T -e trace=read,pread64,openat COMMAND` shows how long each "
+      "read takes.";
+  f.confidence *= 0.8;
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

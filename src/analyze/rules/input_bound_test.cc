@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_devices.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// A consumer that mostly waits, and two loaders, on four cores.
+struct InputTest : testing::Test {
+  InputTest() {
+    run.cores = 4;
+    run.workers = {{.name = "train", .cores = run.Always(0.1)},
+                   {.process = 2, .name = "load", .cores = run.Always(0.9)},
+                   {.process = 3, .name = "load", .cores = run.Always(0.9)}};
+  }
+  Facts Busy(double share) const {
+    return WithDevices(run, {{.busy = MadeRun::Always(share),
+                              .memory = MadeRun::Always(0.4)}});
+  }
+  // Loaders that use little CPU, but read.
+  Facts Reading(double calls_s, double bytes_each, double sleeps_s) {
+    run.workers[1].cores = run.workers[2].cores = run.Always(0.05);
+    Facts facts = Busy(0.5);
+    for (ProcessFacts& p : facts.processes) {
+      if (p.row.number == 1) continue;
+      p.io.read_calls = calls_s * 10 / 2;
+      p.io.read_chars = *p.io.read_calls * bytes_each;
+      p.voluntary_switches = sleeps_s * 10 / 2;
+    }
+    return facts;
+  }
+  static std::string First(const Facts& facts) {
+    const Judgement judgement = Judge(facts);
+    return judgement.findings.empty() ? "" : judgement.findings[0].rule;
+  }
+
+  MadeRun run;
+};
+
+TEST_F(InputTest, FindsLoadersThatCannotKeepUp) {
+  const Outcome outcome = InputBound(Busy(0.4));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.severity, Severity::kCritical);
+  EXPECT_EQ(f.summary,
+            "Limited by its input: GPU 0 waits 60.0 % of the time while 1.8 "
+            "cores prepare data.");
+  EXPECT_EQ(f.where.process_name, "train");
+  ASSERT_TRUE(f.gain);
+  EXPECT_NEAR(f.gain->share, 0.6, 0.02);
+  EXPECT_EQ(First(Busy(0.4)), "input_bound") << "before its symptoms";
+}
+
+TEST_F(InputTest, AnAcceleratorThatIsNinetyPercentBusyIsWell) {
+  EXPECT_TRUE(InputBound(Busy(0.91)).findings.empty());
+  ASSERT_EQ(InputBound(Busy(0.89)).findings.size(), 1u);
+  EXPECT_EQ(InputBound(Busy(0.85)).findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(InputBound(Busy(0.79)).findings[0].severity, Severity::kCritical);
+}
+
+TEST_F(InputTest, AConsumerThatComputesDoesNotWaitForData) {
+  run.workers[0].cores = run.Always(0.75);
+  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
+}
+
+TEST_F(InputTest, NobodyWhoLoadsIsNoInput) {
+  run.workers[1].cores = run.workers[2].cores = run.Always(0.05);
+  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
+}
+
+TEST_F(InputTest, AShellThatWaitsIsNotTheConsumer) {
+  run.workers = {{.name = "sh", .cores = run.Always(0)},
+                 {.process = 2, .name = "train", .cores = run.Always(1)}};
+  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
+  EXPECT_EQ(InterpreterBound(Busy(0.4)).findings.at(0).where.process_name,
+            "train");
+}
+
+TEST_F(InputTest, TheHolderOfDeviceMemoryIsTheConsumer) {
+  Facts facts = Busy(0.4);
+  facts.devices[0].holders = {2};
+  EXPECT_TRUE(InputBound(facts).findings.empty()) << "it computes";
+}
+
+TEST_F(InputTest, SaturatedCoresComeBeforeTheInput) {
+  EXPECT_TRUE(InputCpuSaturated(Busy(0.4)).findings.empty());
+  run.cores = 2;
+  run.workers[1].cores = run.workers[2].cores = run.Always(0.92);
+  ASSERT_EQ(InputCpuSaturated(Busy(0.4)).findings.size(), 1u);
+  EXPECT_EQ(First(Busy(0.4)), "input_cpu_saturated");
+}
+
+TEST_F(InputTest, ABusyDiskComesBeforeTheInput) {
+  Facts facts = Busy(0.4);
+  PutSeries(facts, "tree_read", MadeRun::Always(2e6));
+  PutSeries(facts, "disk_busy", MadeRun::Always(0.79));
+  EXPECT_TRUE(InputStorageBound(facts).findings.empty());
+  PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
+  ASSERT_EQ(InputStorageBound(facts).findings.size(), 1u);
+  EXPECT_EQ(First(facts), "input_storage_bound");
+  PutSeries(facts, "tree_read", MadeRun::Always(0.9e6));
+  EXPECT_TRUE(InputStorageBound(facts).findings.empty())
+      << "somebody else keeps the disk busy";
+}
+
+TEST_F(InputTest, SlowSmallReadsAreLatency) {
+  const Facts slow = Reading(100, 16'000, 90);
+  ASSERT_EQ(InputBound(slow).findings.size(), 1u) << "reads are input";
+  ASSERT_EQ(InputStorageLatency(slow).findings.size(), 1u);
+  EXPECT_EQ(InputStorageLatency(slow).findings[0].summary,
+            "Limited by slow answers of its storage: GPU 0 waits 50.0 % of the "
+            "time for reads of 16.0 kB that take about 19.0 ms each.");
+  EXPECT_EQ(First(slow), "input_storage_latency");
+  EXPECT_TRUE(InputStorageLatency(Reading(100, 70'000, 90)).findings.empty());
+  EXPECT_TRUE(InputStorageLatency(Reading(1000, 16'000, 900)).findings.empty())
+      << "2 ms each";
+  EXPECT_TRUE(InputStorageLatency(Reading(100, 16'000, 10)).findings.empty())
+      << "they hardly ever slept for it";
+}
+
+TEST_F(InputTest, WithoutAnAcceleratorThereIsNothingToJudge) {
+  for (const auto rule : {&InputBound, &InputCpuSaturated, &InputStorageBound,
+                          &InputStorageLatency}) {
+    EXPECT_TRUE(rule(run.Make()).findings.empty());
+    EXPECT_EQ(rule(run.Make()).not_enough_data, "");
+    const Facts unused = WithDevices(run, {{.busy = MadeRun::Always(0)}});
+    EXPECT_TRUE(rule(unused).findings.empty());
+  }
+}
+
+TEST_F(InputTest, SaysWhenItCannotKnow) {
+  const Facts memory = WithDevices(run, {{.memory = MadeRun::Always(0.4)}});
+  EXPECT_EQ(InputBound(memory).not_enough_data,
+            "how busy the accelerators were was not collected");
+  run.seconds = 0.5;
+  EXPECT_NE(InputBound(Busy(0.4)).not_enough_data, "");
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,116 @@
+// interpreter_bound: does the accelerator wait for one thread of the program?
+//
+// Evidence: for at least kMinTime of the steady part of the run a thread of the
+// process that feeds the accelerators is on a core, or ready for one, by
+// kThreadBusy, while the accelerators are less than kMaxBusy busy. That thread
+// does not wait for data, so the input is not what limits it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyze/accelerators.h"
+#include "analyze/input_work.h"
+#include "analyze/rules/rules.h"
+#include "analyze/scan.h"
+#include "analyze/steady.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kThreadBusy = 0.90;
+// On a crowded machine it is ready more often than it runs; it does not wait
+// for anybody all the same.
+constexpr double kThreadRan = 0.40;
+constexpr double kMinTime = 0.60;
+constexpr double kMaxBusy = 0.50;
+
+// The consumer that fills a core for the longest time, and for which share.
+struct Filled {
+  const ProcessFacts* process = nullptr;
+  double time = 0;
+};
+Filled FilledBy(const Steady& steady,
+                const std::vector<const ProcessFacts*>& consumers) {
+  Filled best;
+  for (const ProcessFacts* const p : consumers) {
+    const double time = steady.ShareWhere([&](const CpuWindow& w) {
+      return w.process == p->row.number && w.thread_cores >= kThreadRan &&
+             w.thread_cores + w.thread_wait_cores >= kThreadBusy;
+    });
+    if (time > best.time) best = {p, time};
+  }
+  return best;
+}
+
+}  // namespace
+
+Outcome InterpreterBound(const Facts& facts) {
+  const Accelerators devices = AcceleratorsOf(facts);
+  if (devices.used.empty()) return {};
+  if (!devices.not_enough_data.empty())
+    return Outcome::NotEnough(devices.not_enough_data);
+  if (!devices.busy_known())
+    return Outcome::NotEnough(
+        "how busy the accelerators were was not collected");
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const double idle = devices.IdleShare();
+  if (idle <= 1 - kMaxBusy) return {};
+  const InputWork work = InputWorkOf(facts, devices);
+  const Filled filled = FilledBy(steady, work.consumers);
+  if (filled.time < kMinTime) return {};
+
+  const ProcessFacts& p = *filled.process;
+  std::vector<const Accelerator*> all;
+  for (const Accelerator& d : devices.used) all.push_back(&d);
+  const bool python = p.name.starts_with("python") ||
+                      p.cmdline.find("python") != std::string::npos;
+  Finding f;
+  f.rule = "interpreter_bound";
+  f.severity = Severity::kCritical;
+  f.from_ns = devices.from_ns;
+  f.to_ns = devices.to_ns;
+  f.where.process = p.row.number;
+  f.where.pid = p.row.pid;
+  f.where.process_name = p.name;
+  f.where.cmdline = p.cmdline;
+  if (!p.threads.empty()) {
+    f.where.thread = p.threads[0].row.number;
+    f.where.tid = p.threads[0].row.tid;
+    f.where.thread_name = p.threads[0].name;
+  }
+  f.summary = fmt::format(
+      "Limited by {} thread of {}: it fills a core while {} idle{} {} of the "
+      "time.",
+      python ? "one Python" : "one", CallProcess(p), CallDevices(all),
+      all.size() == 1 ? "s" : "", FormatShare(idle));
+  f.evidence.push_back(
+      {fmt::format("A thread of {} filled a core for {:.0f} % of the steady "
+                   "time.",
+                   CallProcess(p), filled.time * 100),
+       steady.from_ns, steady.to_ns});
+  for (const Accelerator& d : devices.used)
+    if (d.busy_known())
+      f.evidence.push_back({fmt::format("{} was busy {} of the time.", d.Call(),
+                                        FormatShare(d.busy_mean)),
+                            devices.from_ns, devices.to_ns});
+  f.advice = fmt::format(
+      "{} cannot hand out work as fast as the accelerator does it. Hand out "
+      "more at a time: a larger batch, {}fused operations or graphs (CUDA "
+      "graphs). Move loading and preparing of data out of this thread "
+      "({}), and loops over elements into libraries.{}",
+      python ? "The interpreter" : "This thread",
+      python ? "torch.compile, " : "",
+      python ? "DataLoader(num_workers=2) or more" : "to others",
+      python ? fmt::format(" `py-spy top --pid PID` shows the lines it is in.")
+             : " `perf top -p PID` shows the functions it is in.");
+  f.gain = Gain{idle, "at most, estimated as if the accelerator never waited"};
+  f.confidence = 0.85 * std::min(1.0, 0.6 + 0.4 * filled.time);
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_devices.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+Facts At(double main, double wait, double busy) {
+  MadeRun run;
+  run.cores = 8;
+  run.workers = {
+      {.name = "python3", .cores = run.Always(main), .wait = run.Always(wait)}};
+  return WithDevices(run,
+                     {{.busy = run.Always(busy), .memory = run.Always(0.75)}});
+}
+
+TEST(InterpreterBoundTest, AFullThreadAndAnIdleDevice) {
+  const Outcome outcome = InterpreterBound(At(0.99, 0, 0.3));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.summary,
+            "Limited by one Python thread of python3: it fills a core while "
+            "GPU 0 idles 70.0 % of the time.");
+  EXPECT_NEAR(f.gain->share, 0.7, 0.01);
+  const Judgement judgement = Judge(At(0.99, 0, 0.3));
+  EXPECT_EQ(judgement.findings[0].rule, "interpreter_bound")
+      << "before one_core_bound, which it explains";
+}
+
+TEST(InterpreterBoundTest, TheThresholds) {
+  EXPECT_TRUE(InterpreterBound(At(0.99, 0, 0.51)).findings.empty());
+  EXPECT_TRUE(InterpreterBound(At(0.85, 0, 0.3)).findings.empty());
+  EXPECT_FALSE(InterpreterBound(At(0.6, 0.35, 0.3)).findings.empty())
+      << "it is ready all the time";
+  EXPECT_TRUE(InterpreterBound(At(0.3, 0.65, 0.3)).findings.empty())
+      << "others are the reason";
+}
+
+TEST(InterpreterBoundTest, WithoutADeviceItIsNotItsBusiness) {
+  MadeRun run;
+  run.workers = {{.name = "python3", .cores = run.Always(1)}};
+  EXPECT_TRUE(InterpreterBound(run.Make()).findings.empty());
+  EXPECT_EQ(InterpreterBound(run.Make()).not_enough_data, "");
+}
+
+TEST(InterpreterBoundTest, SaysWhenItCannotKnow) {
+  MadeRun run;
+  run.workers = {{.name = "python3", .cores = run.Always(1)}};
+  EXPECT_NE(InterpreterBound(WithDevices(run, {{.memory = run.Always(0.5)}}))
+                .not_enough_data,
+            "");
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// Two threads on one of four cores.
+MadeRun Pinned(double wait_each) {
+  MadeRun run;
+  run.cores = 4;
+  run.meta = {{"allowed_cores", "1"}};
+  run.workers = {
+      {.name = "a", .cores = run.Always(0.5), .wait = run.Always(wait_each)},
+      {.name = "a", .cores = run.Always(0.5), .wait = run.Always(wait_each)}};
+  return run;
+}
+
+bool Fires(const MadeRun& run) {
+  return !MisplacedCpu(run.Make()).findings.empty();
+}
+
+TEST(MisplacedCpuTest, ThreadsThatWaitBesideFreeCores) {
+  const Outcome outcome = MisplacedCpu(Pinned(0.5).Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.summary,
+            "Its threads wait for cores (1.0 of them at a time) while 3.0 "
+            "cores are free: they are not allowed to use them.");
+  EXPECT_EQ(f.evidence[1].text,
+            "It was started with leave to use 1 of 4 cores.");
+  EXPECT_NEAR(f.gain->share, 0.5, 0.02);
+  EXPECT_EQ(Judge(Pinned(0.5).Make()).findings[0].rule, "misplaced_cpu")
+      << "before cpu_bound, which it explains";
+}
+
+TEST(MisplacedCpuTest, TheThresholds) {
+  EXPECT_TRUE(Fires(Pinned(0.26)));
+  EXPECT_FALSE(Fires(Pinned(0.24)));
+  MadeRun run = Pinned(0.5);
+  run.others = MadeRun::Always(2.2);
+  EXPECT_TRUE(Fires(run));
+  run.others = MadeRun::Always(2.3);
+  EXPECT_FALSE(Fires(run)) << "others use the cores";
+}
+
+TEST(MisplacedCpuTest, ALimitOfTheContainerIsAnotherMatter) {
+  MadeRun run = Pinned(0.5);
+  run.meta = {{"allowed_cores", "4"}};
+  EXPECT_TRUE(Fires(run)) << "pinned by itself";
+  run.meta = {{"allowed_cores", "4"}, {"cpu_limit_cores", "1"}};
+  EXPECT_FALSE(Fires(run));
+}
+
+TEST(MisplacedCpuTest, SaysWhenItCannotKnow) {
+  MadeRun run = Pinned(0.5);
+  run.seconds = 0.5;
+  EXPECT_NE(MisplacedCpu(run.Make()).not_enough_data, "");
+  run = Pinned(0.5);
+  run.machine_series = false;
+  EXPECT_FALSE(Fires(run));
+}
+
+}  // namespace
+}  // namespace sonde
