@@ -11,29 +11,43 @@
 namespace sonde {
 namespace {
 
-constexpr double kMinUse = 0.01;
+constexpr double kMinBusy = 0.05;
+constexpr double kMinMemory = 0.01;
 constexpr double kMaxTrimBegin = 0.5;
 constexpr double kMaxTrimEnd = 0.2;
 constexpr double kWorkLevel = 0.5;  // of the level that it exceeds for 10 %
 constexpr size_t kMinWindows = 10;
-
-std::vector<const DeviceFacts*> UsedBy(const Facts& facts) {
-  bool told = false;
-  for (const DeviceFacts& d : facts.devices) told |= !d.holders.empty();
-  std::vector<const DeviceFacts*> out;
-  for (const DeviceFacts& d : facts.devices)
-    if (told ? !d.holders.empty()
-             : d.busy_mean.value_or(0) >= kMinUse ||
-                   d.memory_peak_share.value_or(0) >= kMinUse)
-      out.push_back(&d);
-  return out;
-}
 
 RegularSeries SeriesOf(const Facts& facts, const DeviceFacts& device,
                        const char* what) {
   const RegularSeries* const found =
       facts.series->Find(fmt::format("gpu{}_{}", device.index, what));
   return found == nullptr ? RegularSeries() : *found;
+}
+
+// Somebody took memory on it during the run; before, it had less.
+bool Grew(const Facts& facts, const DeviceFacts& device) {
+  const std::vector<double> memory =
+      SeriesOf(facts, device, "memory").KnownValues();
+  const double total = device.memory_total_bytes.value_or(0);
+  return !memory.empty() && total > 0 &&
+         *device.memory_peak_bytes - memory[0] >= kMinMemory * total;
+}
+
+std::vector<Accelerator> UsedBy(const Facts& facts) {
+  bool told = false;
+  for (const DeviceFacts& d : facts.devices) told |= !d.holders.empty();
+  std::vector<Accelerator> out;
+  for (const DeviceFacts& d : facts.devices) {
+    Accelerator one;
+    one.facts = &d;
+    one.own = told ? !d.holders.empty() : Grew(facts, d);
+    const bool works = d.busy_mean
+                           ? *d.busy_mean >= kMinBusy
+                           : d.memory_peak_share.value_or(0) >= kMinMemory;
+    if (one.own || (!told && works)) out.push_back(std::move(one));
+  }
+  return out;
 }
 
 // The mean of what the devices lack to being busy, of those that tell it.
@@ -135,15 +149,13 @@ MaybeNumber Accelerators::ShareWhere(
 
 Accelerators AcceleratorsOf(const Facts& facts) {
   Accelerators out;
-  for (const DeviceFacts* const device : UsedBy(facts)) {
-    Accelerator one;
-    one.facts = device;
-    one.busy = SeriesOf(facts, *device, "busy");
-    one.memory = SeriesOf(facts, *device, "memory");
-    const double total = device->memory_total_bytes.value_or(0);
+  out.used = UsedBy(facts);
+  for (Accelerator& one : out.used) {
+    one.busy = SeriesOf(facts, *one.facts, "busy");
+    one.memory = SeriesOf(facts, *one.facts, "memory");
+    const double total = one.facts->memory_total_bytes.value_or(0);
     if (total <= 0) one.memory = {};
     for (double& value : one.memory.values) value /= total;
-    out.used.push_back(std::move(one));
   }
   if (out.used.empty()) return out;
   out.idle = IdleOf(out.used, facts.series->grid);
@@ -170,7 +182,10 @@ Accelerators AcceleratorsOf(const Facts& facts) {
 
 bool AcceleratorsWellUsed(const Facts& facts) {
   const Accelerators all = AcceleratorsOf(facts);
-  return all.judged() && all.busy_known() && all.IdleShare() <= 1 - kWellUsed;
+  const bool own = std::any_of(all.used.begin(), all.used.end(),
+                               [](const Accelerator& one) { return one.own; });
+  return own && all.judged() && all.busy_known() &&
+         all.IdleShare() <= 1 - kWellUsed;
 }
 
 std::string CallDevices(const std::vector<const Accelerator*>& devices) {

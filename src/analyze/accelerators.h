@@ -17,6 +17,7 @@ inline constexpr double kWellUsed = 0.90;
 // One accelerator that the run used, in the part of the run that is judged.
 struct Accelerator {
   const DeviceFacts* facts = nullptr;
+  bool own = false;      // surely the run's: it holds or took memory there
   RegularSeries busy;    // share; empty if it is not told
   RegularSeries memory;  // share of its memory; empty if it is not told
   double busy_mean = 0;  // of the known windows
@@ -34,8 +35,10 @@ struct Accelerator {
 // this kind load for long), and a fifth at its end.
 //
 // A device is the run's if one of the run's processes holds memory on it. If no
-// device tells who does, it is each that does anything at all: works for 1 % of
-// the time, or has 1 % of its memory filled.
+// device tells who does, it is each whose memory grew by 1 % during the run,
+// and each that works for 5 % of the time (of one that does not tell how busy
+// it is: has 1 % of its memory filled), though that may be somebody else's
+// work.
 struct Accelerators {
   std::vector<Accelerator> used;  // none: this run is no business of theirs
   Grid grid;                      // of the part that is judged
@@ -60,7 +63,8 @@ struct Accelerators {
 
 Accelerators AcceleratorsOf(const Facts& facts);
 
-// They are kWellUsed, so that what the CPU does is not what limits the run.
+// They are kWellUsed, and surely by the run, so that what the CPU does is not
+// what limits it.
 bool AcceleratorsWellUsed(const Facts& facts);
 
 // Mean of the known windows; 0 of none.

@@ -87,12 +87,23 @@ TEST(GpuUnderusedTest, SaysWhenItCannotKnow) {
 }
 
 TEST(GpuUnderusedTest, AHealthyRunHasNoFindingAndAVerdict) {
-  const Judgement judgement = Judge(At(Always(0.95), 0.5, 1.9));
+  MadeRun run;
+  run.workers = {{.name = "train", .cores = run.Always(1.9)}};
+  const auto taken = [](double s) { return s < 1 ? 0.0 : 0.5; };
+  const Facts facts =
+      WithDevices(run, {{.busy = Always(0.95), .memory = taken}});
+  const Judgement judgement = Judge(facts);
   EXPECT_TRUE(judgement.findings.empty())
       << judgement.findings[0].rule << ": what the CPU does is no limit";
   EXPECT_EQ(judgement.verdict,
             "No single limit found: the accelerators were busy 95.0 % of the "
             "time.");
+}
+
+TEST(GpuUnderusedTest, WorkThatMayBeSomebodyElsesExcusesNobody) {
+  EXPECT_EQ(Judge(At(Always(0.95), 0.5, 1.9)).findings.at(0).rule, "cpu_bound");
+  EXPECT_TRUE(Judge(At(Always(0.03), 0.5, 0.4)).findings.empty())
+      << "a display";
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 // kFree of a core had nothing to do. That is only so where threads may not go
 // to the free cores: an affinity mask (taskset, numactl, a batch system, MPI),
 // the program's own pinning, or NUMA placement. A container's CPU limit holds
-// threads back as well; with one, the rule is silent.
+// threads back as well; with one that is less than the mask allows, or that was
+// reached, the rule is silent.
 
 #include <fmt/format.h>
 
@@ -39,6 +40,8 @@ Outcome MisplacedCpu(const Facts& facts) {
   if (run.cpu_limit_cores && run.allowed_cores &&
       *run.cpu_limit_cores < *run.allowed_cores)
     return {};
+  for (const CgroupFacts& cgroup : facts.cgroups)
+    if (cgroup.throttled_periods.value_or(0) > 0) return {};
   const double steal = facts.machine.steal_cores.value_or(0);
   double yes = 0, all = 0, waited = 0, free = 0;
   for (size_t i = 0; i < waiting->size(); ++i) {

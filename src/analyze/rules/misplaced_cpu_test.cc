@@ -52,6 +52,10 @@ TEST(MisplacedCpuTest, ALimitOfTheContainerIsAnotherMatter) {
   EXPECT_TRUE(Fires(run)) << "pinned by itself";
   run.meta = {{"allowed_cores", "4"}, {"cpu_limit_cores", "1"}};
   EXPECT_FALSE(Fires(run));
+  Facts facts = Pinned(0.5).Make();
+  facts.cgroups.push_back({});
+  facts.cgroups[0].throttled_periods = 3;
+  EXPECT_TRUE(MisplacedCpu(facts).findings.empty());
 }
 
 TEST(MisplacedCpuTest, SaysWhenItCannotKnow) {
