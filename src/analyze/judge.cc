@@ -21,7 +21,6 @@ constexpr double kUnknownGain = 0.1;
 // Below this many cores, a run mostly waits.
 constexpr double kWaitingCores = 0.25;
 constexpr double kSharedMachine = 0.25;
-// A thread that is ready this much of the run, without a core, is held up.
 constexpr double kHeldUp = 0.25;
 
 double Weight(const Finding& finding) {
@@ -85,16 +84,6 @@ std::string OfCores(const Facts& facts) {
   const double used = facts.run.cores_used.value_or(0);
   if (!facts.run.capacity_cores) return fmt::format("{:.2f} cores", used);
   return fmt::format("{:.2f} of {:g} cores", used, *facts.run.capacity_cores);
-}
-
-// The greatest share of the run for which a thread was ready to run, but no
-// core was free for it.
-double GreatestWait(const Facts& facts) {
-  double ns = 0;
-  for (const ProcessFacts& p : facts.processes)
-    for (const ThreadFacts& t : p.threads)
-      ns = std::max(ns, static_cast<double>(t.wait_ns.value_or(0)));
-  return std::min(1.0, ns / static_cast<double>(facts.run.wall_ns));
 }
 
 // A verdict that no rule gave, and what to do next.
@@ -164,7 +153,7 @@ Said VerdictOfFacts(const Facts& facts, bool all_rules) {
       run.capacity_cores.value_or(std::max<double>(1, facts.machine.cores));
   const double other = facts.machine.other_cores.value_or(0);
   const double wait = GreatestWait(facts);
-  if (wait >= kHeldUp && other >= kSharedMachine * capacity)
+  if (HeldUpByOthers(facts))
     return {
         fmt::format(
             "Held up by other programs: they used {:.2f} cores, this one "

@@ -14,6 +14,9 @@ constexpr double kMaxTrim = 0.2;
 // Half of what it does at its busiest (but for the busiest tenth) is work.
 constexpr double kWorkLevel = 0.5;
 
+constexpr double kSharedMachine = 0.25;  // of the cores it may use
+constexpr double kHeldUp = 0.25;         // of the run
+
 double Ns(const CpuWindow& window) {
   return static_cast<double>(Elapsed(window.from_ns, window.to_ns));
 }
@@ -100,6 +103,21 @@ Steady SteadyOf(const Facts& facts) {
   for (const CpuWindow* w : out.windows)
     out.known_ns += Elapsed(w->from_ns, w->to_ns);
   return out;
+}
+
+double GreatestWait(const Facts& facts) {
+  double ns = 0;
+  for (const ProcessFacts& p : facts.processes)
+    for (const ThreadFacts& t : p.threads)
+      ns = std::max(ns, static_cast<double>(t.wait_ns.value_or(0)));
+  return std::min(1.0, ns / static_cast<double>(facts.run.wall_ns));
+}
+
+bool HeldUpByOthers(const Facts& facts) {
+  const double capacity = facts.run.capacity_cores.value_or(
+      std::max<double>(1, facts.machine.cores));
+  return GreatestWait(facts) >= kHeldUp &&
+         facts.machine.other_cores.value_or(0) >= kSharedMachine * capacity;
 }
 
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {

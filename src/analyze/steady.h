@@ -38,6 +38,15 @@ inline constexpr uint64_t kMinTicks = 10;
 // Keeps pointers into facts.windows.
 Steady SteadyOf(const Facts& facts);
 
+// The greatest share of the run for which a thread was ready to run, but no
+// core was free for it.
+double GreatestWait(const Facts& facts);
+
+// Other programs had so many of the cores that one of its threads was ready for
+// a quarter of the run without getting one: what it would do alone is not
+// known.
+bool HeldUpByOthers(const Facts& facts);
+
 // How a process is called in a sentence: its command line without the directory
 // and cut short, else its name, else its number. Safe to print.
 std::string CallProcess(const ProcessFacts& process, size_t max_chars = 40);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Programs with a known bottleneck at a simulated GPU: the first finding names it.
 
-REPEAT=N runs each N times. One that is wrong now and then on a busy machine
-passes if most are right; how often is printed.
+REPEAT=N runs each N times and says how often that was right. Runs that other
+programs held up, as the report says itself, are counted apart.
 """
 
 import json
@@ -11,14 +11,14 @@ import pathlib
 import subprocess
 import sys
 
-from common import Runner, true
+from common import Runner, Skip, true
 
 run = Runner()
 BUILD = os.path.dirname(os.path.dirname(run.sonde))
 WORKLOADS = pathlib.Path(__file__).resolve().parent.parent / "workloads"
 REPEAT = int(os.environ.get("REPEAT", "1"))
 SECONDS = float(os.environ.get("SECONDS", "6"))
-# A run may be spoilt by what else goes on; three in a row are not.
+# How many runs more than asked for may be held up before it gives up.
 TRIES = 3
 
 
@@ -43,23 +43,28 @@ def first_finding(workload, memory_mb):
     return found, report
 
 
+def held_up(report):
+    """Somebody else had the cores: what the program is short of is those."""
+    return any(rule["why"] == "other programs held it up" for rule in report["rules"])
+
+
 def workload(name, wanted, memory_mb):
     def test():
-        right, seen = 0, []
-        runs = REPEAT
-        while len(seen) < runs:
+        right, wrong, spoilt = 0, [], 0
+        while right + len(wrong) < REPEAT and spoilt < REPEAT + TRIES:
             found, report = first_finding(name, memory_mb)
-            good = (found[0] if found else None) == wanted
-            right += good
-            seen.append((found, report["verdict"], report["devices"][0]["busy_mean"]))
-            if not good and REPEAT == 1 and len(seen) < TRIES:
-                runs = len(seen) + 1
-        print(f"{name}: {right} of {len(seen)} right", flush=True)
-        wrong = [s for s in seen if (s[0][0] if s[0] else None) != wanted]
-        for found, verdict, busy in wrong:
-            print(f"  found {found}, busy {busy}: {verdict}", flush=True)
-        true(f"{name}: {seen}",
-             right >= (1 if REPEAT == 1 else (REPEAT * 2 + 2) // 3))
+            if (found[0] if found else None) == wanted:
+                right += 1
+            elif held_up(report):
+                spoilt += 1
+            else:
+                wrong.append(f"found {found}: {report['verdict']}")
+        print(f"{name}: {right} of {right + len(wrong)} right, "
+              f"{spoilt} more held up by other programs", flush=True)
+        if right + len(wrong) == 0:
+            raise Skip("other programs held up every run")
+        # One in three may be spoilt in a way that the report does not see.
+        true("\n".join(wrong), 3 * right >= 2 * (right + len(wrong)))
     return test
 
 

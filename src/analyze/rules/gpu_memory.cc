@@ -19,6 +19,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/rules/rules.h"
+#include "analyze/steady.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -123,6 +124,8 @@ Outcome Free(const Facts& facts, bool full) {
   if (!devices.busy_known())
     return Outcome::NotEnough(
         "how busy the accelerators were was not collected");
+  if (HeldUpByOthers(facts))
+    return Outcome::NotEnough("other programs held it up");
   std::vector<const Accelerator*> found;
   Votes most;
   for (const Accelerator& d : devices.used) {

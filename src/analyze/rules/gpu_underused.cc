@@ -17,6 +17,7 @@
 #include "analyze/pattern/period.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
+#include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 
@@ -28,6 +29,8 @@ constexpr size_t kChunks = 30;
 constexpr double kMinTime = 0.60;
 constexpr double kHigh = 0.70;
 constexpr double kLow = 0.10;
+
+constexpr char kOthers[] = "other programs held it up";
 
 Outcome CannotJudge(const Accelerators& devices) {
   if (!devices.not_enough_data.empty())
@@ -91,6 +94,7 @@ Outcome GpuUnderused(const Facts& facts) {
   const Accelerators devices = AcceleratorsOf(facts);
   if (devices.used.empty()) return {};
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
+  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   std::vector<const Accelerator*> low;
   Finding f = Begin(devices, "gpu_underused");
   double worst = 1;
@@ -123,6 +127,7 @@ Outcome GpuFluctuating(const Facts& facts) {
   const Accelerators devices = AcceleratorsOf(facts);
   if (devices.used.empty()) return {};
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
+  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   std::vector<const Accelerator*> unsteady;
   Finding f = Begin(devices, "gpu_fluctuating");
   std::string every;
@@ -168,6 +173,7 @@ Outcome ProblemTooSmall(const Facts& facts) {
   const Accelerators devices = AcceleratorsOf(facts);
   if (devices.used.empty()) return {};
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
+  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   const RegularSeries* const cpu = facts.series->Find("tree_cpu");
   if (cpu == nullptr || !facts.run.capacity_cores)
     return Outcome::NotEnough(

@@ -100,6 +100,18 @@ TEST(GpuUnderusedTest, AHealthyRunHasNoFindingAndAVerdict) {
             "time.");
 }
 
+TEST(GpuUnderusedTest, ARunThatOthersHeldUpIsNotJudged) {
+  MadeRun run;
+  run.workers = {
+      {.name = "train", .cores = run.Always(0.1), .wait = run.Always(0.5)}};
+  run.others = run.Always(1.8);
+  const Facts facts =
+      WithDevices(run, {{.busy = Always(0.3), .memory = Always(0.3)}});
+  for (const auto rule :
+       {&GpuUnderused, &GpuFluctuating, &ProblemTooSmall, &GpuAndMemoryFree})
+    EXPECT_EQ(rule(facts).not_enough_data, "other programs held it up");
+}
+
 TEST(GpuUnderusedTest, WorkThatMayBeSomebodyElsesExcusesNobody) {
   EXPECT_EQ(Judge(At(Always(0.95), 0.5, 1.9)).findings.at(0).rule, "cpu_bound");
   EXPECT_TRUE(Judge(At(Always(0.03), 0.5, 0.4)).findings.empty())
