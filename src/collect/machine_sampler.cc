@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/time.h"
 
@@ -17,6 +18,14 @@ int64_t NsPerTick() {
 constexpr const char* kCoreCounters[] = {
     "cpu_user_ns",   "cpu_nice_ns", "cpu_system_ns", "cpu_idle_ns",
     "cpu_iowait_ns", "cpu_irq_ns",  "cpu_steal_ns"};
+
+// "net:[4026531840]"; empty if it cannot be read.
+std::string NetNamespace(const std::string& process) {
+  char name[64];
+  const ssize_t length =
+      ::readlink(("/proc/" + process + "/ns/net").c_str(), name, sizeof(name));
+  return length > 0 ? std::string(name, static_cast<size_t>(length)) : "";
+}
 
 }  // namespace
 
@@ -52,16 +61,19 @@ void MachineSampler::Gauge(const char* name, const char* unit,
            static_cast<int64_t>(*value));
 }
 
-void MachineSampler::Tick(FdBudget& budget) {
+void MachineSampler::Tick(FdBudget& budget, pid_t target) {
   // A group exists once it has a series.
   if (series_.empty())
     Find("procs_running", "", "1", Series::Kind::kGauge, Series::Type::kInt);
   const int64_t now_ns = NowNs();
+  const bool seldom = now_ns >= next_load_ns_;
+  if (seldom) next_load_ns_ = now_ns + kNsPerSec - 50 * kNsPerMs;
   out_.BeginTick(group_, now_ns);
   Cores(stat_.Read("/proc/stat", budget, buffer_));
   Memory(meminfo_.Read("/proc/meminfo", budget, buffer_));
   if (!no_disks_) Disks(diskstats_.Read("/proc/diskstats", budget, buffer_));
-  if (!no_net_) Network(net_.Read("/proc/net/dev", budget, buffer_));
+  if (seldom && target != 0) FindNetwork(budget, target);
+  if (!no_net_) Network(budget);
   if (!no_pressure_) {
     const std::string_view cpu =
         pressure_cpu_.Read("/proc/pressure/cpu", budget, buffer_);
@@ -76,8 +88,7 @@ void MachineSampler::Tick(FdBudget& budget) {
           "psi_memory_some_ns", "psi_memory_full_ns");
     }
   }
-  if (now_ns >= next_load_ns_) {
-    next_load_ns_ = now_ns + kNsPerSec - 50 * kNsPerMs;
+  if (seldom) {
     if (const auto load =
             ParseLoad1(load_.Read("/proc/loadavg", budget, buffer_)))
       out_.SetDouble(
@@ -131,8 +142,31 @@ void MachineSampler::Disks(std::string_view text) {
   }
 }
 
-void MachineSampler::Network(std::string_view text) {
-  no_net_ = text.empty();
+void MachineSampler::FindNetwork(FdBudget& budget, pid_t target) {
+  const std::string process = std::to_string(target);
+  std::string found = NetNamespace(process);
+  if (found.empty()) return;
+  if (found == NetNamespace("self")) found.clear();
+  if (found == net_namespace_) return;
+  net_path_ = found.empty() ? "/proc/net/dev" : "/proc/" + process + "/net/dev";
+  net_namespace_ = std::move(found);
+  net_.Close(budget);
+  no_net_ = false;
+  // Its interfaces may have the names of ours, but count from elsewhere.
+  for (auto at = series_.begin(); at != series_.end();) {
+    if (!std::string_view(at->first.name).starts_with("net_")) {
+      ++at;
+      continue;
+    }
+    out_.Gone(at->second);
+    at = series_.erase(at);
+  }
+}
+
+void MachineSampler::Network(FdBudget& budget) {
+  const std::string_view text = net_.Read(net_path_.c_str(), budget, buffer_);
+  // A namespace ends with its processes; that is no lack of ours.
+  no_net_ = text.empty() && net_namespace_.empty();
   ParseNetDev(text, interfaces_);
   for (const NetStat& net : interfaces_) {
     Total("net_rx_bytes", net.name, "bytes", net.rx_bytes);

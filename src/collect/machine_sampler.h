@@ -1,6 +1,8 @@
 #ifndef SONDE_COLLECT_MACHINE_SAMPLER_H_
 #define SONDE_COLLECT_MACHINE_SAMPLER_H_
 
+#include <sys/types.h>
+
 #include <map>
 #include <string>
 #include <vector>
@@ -12,13 +14,17 @@
 
 namespace sonde {
 
-// Reads the counters of the whole machine as one counter group.
+// Reads the counters of the whole machine as one counter group. The network's
+// are those of the network namespace that the recorded processes are in: a
+// container, or `ip netns exec`, has interfaces of its own.
 class MachineSampler {
  public:
   MachineSampler(TraceWriter& out, uint32_t group) : out_(out), group_(group) {}
 
-  // Samples everything; the load only once a second.
-  void Tick(FdBudget& budget);
+  // Samples everything; the load only once a second. `target` is the oldest
+  // process that is recorded, 0 if none is alive: whether it has moved to
+  // another network namespace is looked up as seldom.
+  void Tick(FdBudget& budget, pid_t target);
 
   std::vector<NotCollected> not_collected() const;
 
@@ -32,7 +38,8 @@ class MachineSampler {
   void Cores(std::string_view text);
   void Memory(std::string_view text);
   void Disks(std::string_view text);
-  void Network(std::string_view text);
+  void FindNetwork(FdBudget& budget, pid_t target);
+  void Network(FdBudget& budget);
   void PressureOf(std::string_view text, const char* some, const char* full);
   uint32_t Find(const char* name, std::string_view label, const char* unit,
                 Series::Kind kind, Series::Type type);
@@ -45,6 +52,8 @@ class MachineSampler {
   ProcFile stat_, meminfo_, diskstats_, net_, load_;
   ProcFile pressure_cpu_, pressure_io_, pressure_memory_;
   int64_t next_load_ns_ = 0;
+  std::string net_path_ = "/proc/net/dev";
+  std::string net_namespace_;  // empty: ours
   bool no_pressure_ = false;
   bool no_disks_ = false;
   bool no_net_ = false;

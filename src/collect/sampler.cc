@@ -289,7 +289,8 @@ void TreeSampler::Sync(int64_t now_ns) {
 void TreeSampler::Tick(int64_t now_ns) {
   if (now_ns + slack_ns_ >= next_machine_ns_) {
     next_machine_ns_ = now_ns + kMachineEveryNs;
-    machine_.Tick(budget_);
+    const auto& live = tree_.live();
+    machine_.Tick(budget_, live.empty() ? 0 : live.begin()->second.pid);
     cgroup_.Tick(budget_);
   }
   devices_.Tick(now_ns);

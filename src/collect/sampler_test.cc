@@ -1,6 +1,7 @@
 #include "collect/sampler.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,26 @@ TEST(Sampler, MachineFilesAreReadTenTimesASecondAtMost) {
             0u);
   EXPECT_EQ(trace.FindSeries("net_rx_bytes", Series::Scope::kMachine, 0, "lo"),
             0u);
+}
+
+TEST(Sampler, ReadsTheInterfacesOfTheTargetsNetwork) {
+  const TraceContents trace = Record(true, [] {
+    ::usleep(300'000);
+    // Of its own it has only a loopback, which does not count.
+    if (::unshare(CLONE_NEWNET) != 0) return 1;
+    ::usleep(2'200'000);
+    return 0;
+  });
+  if (trace.processes.at(1).exit_code != 0)
+    GTEST_SKIP() << "no network namespace can be made";
+  size_t ours = 0;
+  for (const auto& [id, row] : trace.series) {
+    if (trace.strings.at(row.name) != "net_rx_bytes") continue;
+    ++ours;
+    EXPECT_TRUE(trace.points.at(id).back().gone)
+        << trace.strings.at(row.label) << " is not the target's";
+  }
+  if (ours == 0) GTEST_SKIP() << "no interface but the loopback";
 }
 
 TEST(ProcTree, FindsWhatLivesLongEnoughWithoutPerf) {
