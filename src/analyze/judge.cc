@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
+#include <string_view>
 
 #include "analyze/accelerators.h"
 #include "analyze/command_words.h"
@@ -23,24 +23,34 @@ constexpr double kWaitingCores = 0.25;
 constexpr double kSharedMachine = 0.25;
 constexpr double kHeldUp = 0.25;
 
-double Weight(const Finding& finding) {
-  return static_cast<double>(finding.severity) *
-         (finding.gain ? finding.gain->share : kUnknownGain);
-}
-
-// What a cause makes other rules see: with the cause found, they come after it
-// whatever they weigh.
+// A cause and what it makes look like a limit of its own.
 struct Explains {
-  const char* cause;
-  const char* symptom;
+  std::string_view cause, symptom;
 };
 constexpr Explains kExplains[] = {
+    {"oversubscribed", "cpu_bound"},
+    {"cpu_throttled", "cpu_bound"},
+    {"cpu_throttled", "one_core_bound"},
+    {"cpu_throttled", "oversubscribed"},
+    {"small_files", "cpu_bound"},
+    {"small_files", "one_core_bound"},
+    {"small_files", "disk_bound"},
+    {"swapping", "disk_bound"},
+    {"swapping", "small_files"},
+    {"memory_leak", "swapping"},
+    {"alternating", "one_core_bound"},
+    {"alternating", "disk_bound"},
+    {"alternating", "network_bound"},
+    {"checkpoint_stall", "alternating"},
     {"input_cpu_saturated", "input_bound"},
     {"input_cpu_saturated", "cpu_bound"},
     {"input_storage_bound", "input_bound"},
+    {"input_storage_bound", "disk_bound"},
     {"input_storage_latency", "input_bound"},
+    {"input_storage_latency", "small_files"},
     {"input_bound", "cpu_bound"},
     {"input_bound", "one_core_bound"},
+    {"input_bound", "alternating"},
     {"interpreter_bound", "one_core_bound"},
     {"misplaced_cpu", "input_cpu_saturated"},
     {"misplaced_cpu", "input_bound"},
@@ -48,35 +58,50 @@ constexpr Explains kExplains[] = {
     {"misplaced_cpu", "cpu_bound"},
     {"misplaced_cpu", "one_core_bound"},
 };
+// How much more than its symptoms a cause weighs.
+constexpr double kCauseFirst = 1.001;
 // An accelerator that has little to do: whatever else is found says why.
-constexpr const char* kIdleAccelerator[] = {
+constexpr std::string_view kIdleAccelerator[] = {
     "gpu_fluctuating", "problem_too_small", "gpu_underused",
     "gpu_memory_full_gpu_free", "gpu_and_memory_free"};
 
-// 0: nothing found explains it. Greater: what explains it comes before.
-int DepthOf(const Finding& finding, const std::vector<Finding>& all) {
-  const auto is = [&](const char* rule) { return finding.rule == rule; };
-  if (std::any_of(std::begin(kIdleAccelerator), std::end(kIdleAccelerator), is))
-    return 2;
-  for (const Explains& one : kExplains)
-    if (is(one.symptom) &&
-        std::any_of(all.begin(), all.end(), [&](const Finding& other) {
-          return other.rule == one.cause;
-        }))
-      return 1;
-  return 0;
+bool TellsAnIdleAccelerator(const Finding& finding) {
+  return std::find(std::begin(kIdleAccelerator), std::end(kIdleAccelerator),
+                   finding.rule) != std::end(kIdleAccelerator);
 }
 
+double Weight(const Finding& finding) {
+  return static_cast<double>(finding.severity) *
+         (finding.gain ? finding.gain->share : kUnknownGain);
+}
+
+// Sorts findings by what they weigh. A cause weighs more than anything that it
+// explains, or that this explains in turn; idle accelerators come last.
 void Rank(std::vector<Finding>& findings) {
-  std::map<std::string, int> depth;
-  for (const Finding& finding : findings)
-    depth[finding.rule] = DepthOf(finding, findings);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [&](const Finding& a, const Finding& b) {
-                     const int deep_a = depth[a.rule], deep_b = depth[b.rule];
-                     return deep_a != deep_b ? deep_a < deep_b
-                                             : Weight(a) > Weight(b);
+  struct Weighed {
+    Finding finding;
+    double weight;
+    bool idle;
+  };
+  std::vector<Weighed> all;
+  for (Finding& f : findings) {
+    const double weight = Weight(f);
+    const bool idle = TellsAnIdleAccelerator(f);
+    all.push_back({std::move(f), weight, idle});
+  }
+  for (size_t round = 0; round < all.size(); ++round)
+    for (const Explains& e : kExplains)
+      for (Weighed& cause : all)
+        for (const Weighed& symptom : all)
+          if (cause.finding.rule == e.cause &&
+              symptom.finding.rule == e.symptom)
+            cause.weight = std::max(cause.weight, kCauseFirst * symptom.weight);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Weighed& a, const Weighed& b) {
+                     return a.idle != b.idle ? b.idle : a.weight > b.weight;
                    });
+  for (size_t i = 0; i < all.size(); ++i)
+    findings[i] = std::move(all[i].finding);
 }
 
 // "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many.

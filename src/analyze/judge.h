@@ -28,9 +28,9 @@ struct Judgement {
 };
 
 // Asks the rules named, or all of them if `names` is empty. Names that are no
-// rule's are passed over. Findings are ranked by severity times gain, but a
-// cause comes before what it explains. The verdict and its advice are the first
-// one's, or the facts' if there is none.
+// rule's are passed over. Findings are ranked by severity times gain, but one
+// that explains another comes before it; the verdict and its advice are the
+// first one's, or the facts' if there is none.
 Judgement Judge(const Facts& facts, const std::vector<std::string>& names = {});
 
 }  // namespace sonde

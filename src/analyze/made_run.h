@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/facts.h"
+#include "analyze/pattern/run_series.h"
 #include "base/check.h"
 #include "base/time.h"
 #include "trace/writer.h"
@@ -191,6 +192,24 @@ inline std::shared_ptr<const Store> MadeRun::Trace() const {
   auto store = Store::OfBytes(bytes, "made");
   CHECK(store.ok());
   return store.Take();
+}
+
+// Gives facts a series (run_series.h has the names), or another in its place.
+inline void PutSeries(Facts& facts, const std::string& name,
+                      const MadeRun::Load& value) {
+  auto all = std::make_shared<RunSeries>(*facts.series);
+  std::erase_if(all->all,
+                [&](const RegularSeries& s) { return s.name == name; });
+  RegularSeries one;
+  one.name = name;
+  one.grid = all->grid;
+  for (size_t i = 0; i < all->grid.size(); ++i) {
+    one.values.push_back(
+        value(all->grid.SecondsOf(static_cast<double>(i) + 0.5)));
+    one.known.push_back(1);
+  }
+  all->all.push_back(std::move(one));
+  facts.series = std::move(all);
 }
 
 }  // namespace sonde

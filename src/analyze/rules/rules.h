@@ -9,6 +9,15 @@ namespace sonde {
 
 Outcome CpuBound(const Facts& facts);
 Outcome OneCoreBound(const Facts& facts);
+Outcome DiskBound(const Facts& facts);
+Outcome SmallFiles(const Facts& facts);
+Outcome Oversubscribed(const Facts& facts);
+Outcome CpuThrottled(const Facts& facts);
+Outcome MemoryLeak(const Facts& facts);
+Outcome Alternating(const Facts& facts);
+Outcome NetworkBound(const Facts& facts);
+Outcome Swapping(const Facts& facts);
+Outcome CheckpointStall(const Facts& facts);
 Outcome InputBound(const Facts& facts);
 Outcome InputCpuSaturated(const Facts& facts);
 Outcome InputStorageBound(const Facts& facts);

@@ -1,0 +1,108 @@
+// alternating: do computing and I/O take turns?
+//
+// Evidence: in the steady part, two or more of what a program works with
+// (computing, disks, network, accelerator) go up and down in opposition
+// (analyze/pattern/alternation.h), and each of them is used to a degree that
+// matters. Computing is time in the program's own code: the kernel's part
+// belongs to the I/O that it is spent for.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analyze/pattern/alternation.h"
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/steady_series.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinGain = 0.10;
+constexpr double kMinShare = 0.10;  // of the time, each of them
+// What counts as use, in its busiest tenth of the time.
+constexpr double kMinCores = 0.25;
+constexpr double kMinBytesPerSec = 1e6;
+constexpr double kMinBusy = 0.10;
+
+// One thing that may take turns with others.
+struct Player {
+  const char* name;  // of the series
+  const char* call;  // in a sentence
+  double least;
+};
+constexpr Player kPlayers[] = {
+    {"tree_cpu", "computing", kMinCores},
+    {"tree_read", "reading", kMinBytesPerSec},
+    {"tree_write", "writing", kMinBytesPerSec},
+    {"net_receive", "receiving", kMinBytesPerSec},
+    {"net_send", "sending", kMinBytesPerSec},
+    {"accelerator", "the accelerator", kMinBusy},
+};
+
+RegularSeries Computing(const SteadySeries& series) {
+  RegularSeries out = series.Find("tree_cpu").part();
+  const SeriesView system = series.Find("tree_system");
+  for (size_t i = 0; i < out.size(); ++i)
+    out.values[i] = std::max(0.0, out.values[i] - system.At(i));
+  return out;
+}
+
+}  // namespace
+
+Outcome Alternating(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const SteadySeries series(facts, steady);
+  std::vector<RegularSeries> parts;
+  std::vector<const Player*> players;
+  bool others = false;
+  for (const Player& player : kPlayers) {
+    const SeriesView view = series.Find(player.name);
+    if (!view.collected()) continue;
+    others |= &player != &kPlayers[0];
+    if (view.QuantileAt(0.9) < player.least) continue;
+    parts.push_back(&player == &kPlayers[0] ? Computing(series) : view.part());
+    players.push_back(&player);
+  }
+  if (!others)
+    return Outcome::NotEnough(
+        "neither disks, network nor accelerator were collected");
+  if (parts.size() < 2) return {};
+  const Turns turns = TurnsOf(parts);
+  if (turns.members.size() < 2 || turns.gain < kMinGain) return {};
+  for (const double share : turns.shares)
+    if (share < kMinShare) return {};
+
+  std::string who, times;
+  for (size_t i = 0; i < turns.members.size(); ++i) {
+    const char* const call = players[turns.members[i]]->call;
+    if (i > 0) who += i + 1 == turns.members.size() ? " and " : ", ";
+    who += call;
+    times += fmt::format("{}{} {}", i > 0 ? ", " : "", call,
+                         FormatShare(turns.shares[i]));
+  }
+  Finding f = FindingOf("alternating", steady);
+  f.summary = fmt::format("Takes turns: {} wait for each other.", who);
+  f.summary[0] = 'T';
+  Say(f, fmt::format("Of the steady time: {}; two at once {}.", times,
+                     FormatShare(turns.overlap_share)));
+  if (turns.period_s)
+    Say(f, fmt::format(
+               "One round takes {}.",
+               FormatDuration(static_cast<int64_t>(*turns.period_s * 1e9))));
+  f.advice =
+      "Let them overlap: load the next piece, or store the last one, in the "
+      "background while this one is computed. Two buffers and a thread are "
+      "enough (in PyTorch: DataLoader with num_workers and prefetch_factor; in "
+      "Python: concurrent.futures; in C: io_uring or a second thread).";
+  PutGain(f, turns.gain * series.OfRun(),
+          "at most, estimated as if the shorter parts ran beside the longest");
+  f.confidence = 0.95 * turns.confidence;
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// High in the half of each second that begins at `phase`.
+MadeRun::Load Turn(double high, double phase) {
+  return [=](double s) { return std::fmod(s + phase, 1) < 0.5 ? high : 0.0; };
+}
+
+Facts Computes() {
+  MadeRun run;
+  run.workers = {{.name = "work", .cores = Turn(1, 0)}};
+  return run.Make();
+}
+
+TEST(AlternatingTest, FindsTurnsOfComputingAndReading) {
+  Facts facts = Computes();
+  PutSeries(facts, "tree_read", Turn(200e6, 0.5));
+  const Outcome outcome = Alternating(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.rule, "alternating");
+  EXPECT_EQ(f.summary,
+            "Takes turns: computing and reading wait for each other.");
+  ASSERT_TRUE(f.gain.has_value());
+  EXPECT_NEAR(f.gain->share, 0.5, 0.08);
+}
+
+TEST(AlternatingTest, FindsTurnsWithTheAccelerator) {
+  Facts facts = Computes();
+  PutSeries(facts, "accelerator", Turn(0.9, 0.5));
+  ASSERT_EQ(Alternating(facts).findings.size(), 1u);
+}
+
+TEST(AlternatingTest, WhatGoesTogetherOrHardlyGoesIsFine) {
+  Facts facts = Computes();
+  PutSeries(facts, "tree_read", Turn(200e6, 0));
+  EXPECT_TRUE(Alternating(facts).findings.empty());
+  PutSeries(facts, "tree_read", MadeRun::Always(200e6));
+  EXPECT_TRUE(Alternating(facts).findings.empty());
+  PutSeries(facts, "tree_read", Turn(0.5e6, 0.5));
+  EXPECT_TRUE(Alternating(facts).findings.empty()) << "too little to matter";
+}
+
+TEST(AlternatingTest, TheKernelsPartBelongsToTheReading) {
+  MadeRun run;
+  run.workers = {{.name = "work", .cores = run.Always(0.9)}};
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_read", Turn(200e6, 0.5));
+  EXPECT_TRUE(Alternating(facts).findings.empty());
+  PutSeries(facts, "tree_system", Turn(0.9, 0.5));
+  EXPECT_EQ(Alternating(facts).findings.size(), 1u);
+}
+
+TEST(AlternatingTest, SaysWhenItCannotKnow) {
+  EXPECT_NE(Alternating(Computes()).not_enough_data, "");
+}
+
+}  // namespace
+}  // namespace sonde

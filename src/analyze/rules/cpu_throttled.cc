@@ -1,0 +1,86 @@
+// cpu_throttled: does the container's CPU limit hold it back?
+//
+// Evidence: the kernel's account of the cgroup. Its tasks stood still for more
+// than kMinTime of the time because its share of a period was used up, in at
+// least kMinPeriods of the periods. That is exact: no threshold on CPU use is
+// needed, and a program that stays below its limit on average is found too.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinTime = 0.05;
+constexpr double kMinPeriods = 0.05;
+
+double PeriodsOf(const CgroupFacts& c) {
+  return c.periods.value_or(0) > 0
+             ? std::min(1.0, c.throttled_periods.value_or(0) / *c.periods)
+             : 0;
+}
+
+}  // namespace
+
+Outcome CpuThrottled(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const CgroupFacts* held = nullptr;
+  bool known = false;
+  for (const CgroupFacts& c : facts.cgroups) {
+    known |= c.throttled_ns.has_value();
+    if (c.throttled_ns.value_or(0) >
+        (held != nullptr ? *held->throttled_ns : 0))
+      held = &c;
+  }
+  // Without a limit nothing is throttled.
+  if (!known && !facts.run.cpu_limit_cores) return {};
+  if (!known)
+    return Outcome::NotEnough(
+        "how long the cgroup was throttled was not collected");
+  if (held == nullptr) return {};
+  const double wall = static_cast<double>(facts.run.wall_ns);
+  const double waited = static_cast<double>(*held->throttled_ns);
+  const double periods = PeriodsOf(*held);
+  if (waited <= kMinTime * wall || periods < kMinPeriods) return {};
+
+  Finding f = FindingOf("cpu_throttled", steady);
+  f.from_ns = facts.run.begin_ns;
+  f.to_ns = facts.run.end_ns;
+  const std::string limit =
+      facts.run.cpu_limit_cores
+          ? fmt::format(" of {:g} cores", *facts.run.cpu_limit_cores)
+          : "";
+  f.summary = fmt::format(
+      "Held back by its CPU limit{}: the container was throttled in {} of the "
+      "periods.",
+      limit, FormatShare(periods));
+  Say(f,
+      fmt::format("Cgroup {} stood still in {:.0f} of {:.0f} periods, for {} "
+                  "of CPU time in {} (summed over its cores).",
+                  Printable(held->path, 60), *held->throttled_periods,
+                  *held->periods, FormatDuration(*held->throttled_ns),
+                  FormatDuration(facts.run.wall_ns)));
+  const double used =
+      static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
+  Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
+  f.advice =
+      "It has work to do, but its share of the time is used up. Raise the "
+      "limit (docker update --cpus N, resources.limits.cpu in Kubernetes, "
+      "cpu.max of the cgroup), or use no more threads than it allows: many "
+      "threads use up a period's share at its beginning and then all stand "
+      "still.";
+  PutGain(f, waited / (waited + used),
+          "at most, estimated as if it had run while it was throttled");
+  f.confidence = 0.95;
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// Half a core is allowed, two would be used: throttled for `waited_s` of 10 s.
+Facts Throttled(double waited_s, double periods) {
+  MadeRun run;
+  run.meta["cpu_limit_cores"] = "0.5";
+  run.workers = {{.process = 1, .cores = run.Always(0.25)},
+                 {.process = 2, .cores = run.Always(0.25)}};
+  Facts facts = run.Make();
+  CgroupFacts cgroup;
+  cgroup.path = "/box";
+  cgroup.cpu_ns = 5 * kNsPerSec;
+  cgroup.periods = 100;
+  cgroup.throttled_periods = periods;
+  cgroup.throttled_ns = static_cast<int64_t>(waited_s * 1e9);
+  facts.cgroups = {cgroup};
+  return facts;
+}
+
+bool Fires(const Facts& facts) { return !CpuThrottled(facts).findings.empty(); }
+
+TEST(CpuThrottledTest, ComesBeforeTheCoresThatItMayUse) {
+  const Judgement judgement = Judge(Throttled(15, 98));
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  const Finding& f = judgement.findings[0];
+  EXPECT_EQ(f.rule, "cpu_throttled");
+  EXPECT_EQ(f.summary,
+            "Held back by its CPU limit of 0.5 cores: the container was "
+            "throttled in 98.0 % of the periods.");
+  ASSERT_TRUE(f.gain.has_value());
+  EXPECT_NEAR(f.gain->share, 0.75, 0.01) << "it could use two cores";
+  EXPECT_EQ(judgement.findings[1].rule, "cpu_bound");
+}
+
+TEST(CpuThrottledTest, TheThresholdIsFivePercent) {
+  EXPECT_TRUE(Fires(Throttled(0.51, 10)));
+  EXPECT_FALSE(Fires(Throttled(0.49, 10)));
+  EXPECT_FALSE(Fires(Throttled(0.51, 4)));
+}
+
+TEST(CpuThrottledTest, WithoutALimitThereIsNothingToSay) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(1)}};
+  EXPECT_EQ(CpuThrottled(run.Make()).not_enough_data, "");
+  EXPECT_FALSE(Fires(run.Make()));
+}
+
+TEST(CpuThrottledTest, SaysWhenItCannotKnow) {
+  Facts facts = Throttled(15, 98);
+  facts.cgroups.clear();
+  EXPECT_EQ(CpuThrottled(facts).not_enough_data,
+            "how long the cgroup was throttled was not collected");
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,121 @@
+// disk_bound: does it wait for the disks?
+//
+// Evidence: for at least kMostOfTheTime of the steady part something waited for
+// I/O (kWaits of the time; without pressure: cores were idle for it), and the
+// disks were busy (kBusy) or the waiting was most of the time (kStalled).
+// Pressure and disks are the machine's, so the program must have moved
+// kMinOwn of the bytes itself. A thread that fills a core does not wait for a
+// disk, whatever the others do.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/pattern/pattern.h"
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/steady_series.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kWaits = 0.25;
+constexpr double kStalled = 0.50;
+constexpr double kBusy = 0.80;
+constexpr double kMinOwn = 0.30;
+constexpr double kMinBytesPerSec = 64e3;
+constexpr double kComputes = 0.80;  // of a core: a thread that works
+
+// Who moved most bytes to and from storage; null if nobody.
+const ProcessFacts* Mover(const Facts& facts) {
+  const auto moved = [](const ProcessFacts& p) {
+    return p.io.read_bytes.value_or(0) + p.io.write_bytes.value_or(0);
+  };
+  const ProcessFacts* best = nullptr;
+  for (const ProcessFacts& p : facts.processes)
+    if (moved(p) > (best != nullptr ? moved(*best) : 0)) best = &p;
+  return best;
+}
+
+const char* AdviceOn(double read, double write) {
+  if (read >= write)
+    return "The disk cannot deliver faster, so more cores will not help. Read "
+           "less (compressed or columnar files), keep in memory what is read "
+           "again, read ahead in the background while the program computes, or "
+           "move the data to a faster disk. `iostat -x 1` shows which disk is "
+           "busy.";
+  return "The disk cannot take it faster, so more cores will not help. Write "
+         "less (compress, drop what nobody reads), write in the background in "
+         "large pieces, call fsync less often, or use a faster disk. `iostat "
+         "-x 1` shows which disk is busy.";
+}
+
+}  // namespace
+
+Outcome DiskBound(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const SteadySeries series(facts, steady);
+  const SeriesView read = series.Find("tree_read");
+  const SeriesView write = series.Find("tree_write");
+  const SeriesView psi = series.Find("psi_io");
+  const SeriesView cgroup_psi = series.Find("cgroup_psi_io");
+  const SeriesView busy = series.Find("disk_busy");
+  const SeriesView iowait = series.Find("iowait");
+  const SeriesView thread = series.Find("busiest_thread");
+  if (!read.collected() && !write.collected())
+    return Outcome::NotEnough("what it read and wrote was not collected");
+  const bool pressure = psi.collected() || cgroup_psi.collected();
+  if (!pressure && !(busy.collected() && iowait.collected()))
+    return Outcome::NotEnough(
+        "neither I/O pressure nor how busy the disks are was collected");
+
+  const auto stalled = [&](size_t i) {
+    return pressure ? std::max(psi.At(i), cgroup_psi.At(i))
+                    : std::min(1.0, iowait.At(i));
+  };
+  const auto waits = [&](size_t i) {
+    return stalled(i) >= kWaits && thread.At(i) < kComputes &&
+           (busy.At(i) >= kBusy || (pressure && stalled(i) >= kStalled));
+  };
+  const double time = series.ShareWhere(waits);
+  if (time < kMostOfTheTime) return {};
+  const double own = read.Mean() + write.Mean();
+  const double all =
+      series.Find("disk_read").Mean() + series.Find("disk_write").Mean();
+  if (own < kMinBytesPerSec || own < kMinOwn * all) return {};
+
+  double stall = 0;
+  for (size_t i = 0; i < series.size(); ++i) stall += std::min(1.0, stalled(i));
+  stall /= static_cast<double>(series.size());
+  Finding f = FindingOf("disk_bound", steady);
+  f.summary = fmt::format(
+      "Limited by the disk: something waited for it {} of the time while the "
+      "program {} {}/s.",
+      FormatShare(stall), read.Mean() >= write.Mean() ? "read" : "wrote",
+      FormatBytes(std::max(read.Mean(), write.Mean())));
+  Say(f, fmt::format("It waited for storage for {:.0f} % of the steady time{}.",
+                     time * 100,
+                     busy.collected()
+                         ? fmt::format("; the disks were busy {} of it",
+                                       FormatShare(std::min(1.0, busy.Mean())))
+                         : ""));
+  Say(f, fmt::format("It read {}/s and wrote {}/s, {} of what the disks moved.",
+                     FormatBytes(read.Mean()), FormatBytes(write.Mean()),
+                     all > 0 ? FormatShare(std::min(1.0, own / all)) : "all"));
+  Say(f, fmt::format("Meanwhile it used {:.2f} cores.",
+                     series.Find("tree_cpu").Mean()));
+  if (const ProcessFacts* const mover = Mover(facts)) {
+    PutWhere(f, *mover);
+    Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));
+  }
+  f.advice = AdviceOn(read.Mean(), write.Mean());
+  PutGain(f, stall * series.OfRun(),
+          "at most, estimated as if nothing waited for storage");
+  f.confidence = SureOf(time, pressure && busy.collected() ? 0.95 : 0.8);
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

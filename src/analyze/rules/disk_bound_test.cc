@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// Reads all that the disks deliver, and computes little.
+Facts Reader(double busy, double stalled, double bytes_per_s = 100e6) {
+  MadeRun run;
+  run.workers = {{.name = "load", .cores = run.Always(0.2)}};
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_read", MadeRun::Always(bytes_per_s));
+  PutSeries(facts, "tree_write", MadeRun::Always(0));
+  PutSeries(facts, "disk_read", MadeRun::Always(110e6));
+  PutSeries(facts, "disk_write", MadeRun::Always(1e6));
+  PutSeries(facts, "disk_busy", MadeRun::Always(busy));
+  PutSeries(facts, "psi_io", MadeRun::Always(stalled));
+  return facts;
+}
+
+bool Fires(const Facts& facts) { return !DiskBound(facts).findings.empty(); }
+
+TEST(DiskBoundTest, FiresWhenTheProgramWaitsForABusyDisk) {
+  const Outcome outcome = DiskBound(Reader(0.97, 0.9));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.rule, "disk_bound");
+  EXPECT_EQ(f.severity, Severity::kCritical);
+  EXPECT_EQ(f.summary,
+            "Limited by the disk: something waited for it 90.0 % of the time "
+            "while the program read 100 MB/s.");
+  EXPECT_NE(f.advice.find("Read less"), std::string::npos);
+  ASSERT_TRUE(f.gain.has_value());
+  EXPECT_NEAR(f.gain->share, 0.9, 0.01);
+  EXPECT_GT(f.confidence, 0.9);
+}
+
+TEST(DiskBoundTest, WritingIsToldFromReading) {
+  Facts facts = Reader(0.97, 0.9, 0);
+  PutSeries(facts, "tree_write", MadeRun::Always(80e6));
+  const Outcome outcome = DiskBound(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].summary.find("wrote 80.0 MB/s"),
+            std::string::npos);
+  EXPECT_NE(outcome.findings[0].advice.find("fsync"), std::string::npos);
+}
+
+TEST(DiskBoundTest, ABusyDiskMustBeWaitedFor) {
+  EXPECT_TRUE(Fires(Reader(0.81, 0.26)));
+  EXPECT_FALSE(Fires(Reader(0.79, 0.26)));
+  EXPECT_FALSE(Fires(Reader(0.99, 0.24)));
+}
+
+TEST(DiskBoundTest, MuchWaitingIsEnough) {
+  EXPECT_TRUE(Fires(Reader(0.3, 0.51)));
+  EXPECT_FALSE(Fires(Reader(0.3, 0.49)));
+}
+
+TEST(DiskBoundTest, TheThresholdIsSixtyPercentOfTheTime) {
+  const auto waits_for = [](int of_ten) {
+    return [of_ten](double s) {
+      return static_cast<int>(s * 2) % 10 < of_ten ? 0.9 : 0.0;
+    };
+  };
+  Facts facts = Reader(0.9, 0.9);
+  PutSeries(facts, "psi_io", waits_for(7));
+  EXPECT_TRUE(Fires(facts));
+  PutSeries(facts, "psi_io", waits_for(5));
+  EXPECT_FALSE(Fires(facts));
+}
+
+TEST(DiskBoundTest, OtherProgramsDisksAreNotBlamedOnTheTarget) {
+  EXPECT_TRUE(Fires(Reader(0.97, 0.9, 40e6)));
+  EXPECT_FALSE(Fires(Reader(0.97, 0.9, 20e6)));
+  EXPECT_FALSE(Fires(Reader(0.97, 0.9, 0)));
+}
+
+TEST(DiskBoundTest, AThreadThatComputesDoesNotWait) {
+  Facts facts = Reader(0.97, 0.9);
+  PutSeries(facts, "busiest_thread", MadeRun::Always(0.95));
+  EXPECT_FALSE(Fires(facts));
+}
+
+TEST(DiskBoundTest, WithoutPressureIdleCoresAreEvidence) {
+  MadeRun run;
+  run.workers = {{.name = "load", .cores = run.Always(0.2)}};
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_read", MadeRun::Always(50e6));
+  EXPECT_NE(DiskBound(facts).not_enough_data, "");
+  PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
+  PutSeries(facts, "iowait", MadeRun::Always(0.9));
+  const Outcome outcome = DiskBound(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_LT(outcome.findings[0].confidence, 0.9);
+}
+
+TEST(DiskBoundTest, SaysWhenItCannotKnow) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(0.2)}};
+  EXPECT_EQ(DiskBound(run.Make()).not_enough_data,
+            "what it read and wrote was not collected");
+  run.seconds = 0.9;
+  EXPECT_NE(DiskBound(run.Make()).not_enough_data, "");
+}
+
+}  // namespace
+}  // namespace sonde

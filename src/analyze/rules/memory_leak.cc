@@ -1,0 +1,171 @@
+// memory_leak: does its memory grow without end?
+//
+// Evidence: over the steady part the memory of all its processes climbs all the
+// time, or in kMinSteps steps and more (analyze/pattern/trend.h), by kMinGrowth
+// of where it began and by kMinBytes; and that is no chance: by the
+// Mann-Kendall test on the medians of equal stretches it happens to noise in
+// less than kMaxP of the cases. Loading data climbs too, so a run shorter than
+// kMinRun is not judged.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "analyze/command_words.h"
+#include "analyze/pattern/trend.h"
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/steady_series.h"
+#include "base/text.h"
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinGrowth = 0.10;
+constexpr double kMinBytes = 16e6;
+constexpr size_t kMinSteps = 3;
+constexpr double kMaxP = 0.01;
+constexpr size_t kMinWindows = 24;
+constexpr size_t kMaxStretches = 20;
+constexpr int64_t kMinRunNs = 5 * kNsPerSec;
+// It ends by itself before anybody looks, or within a working day.
+constexpr double kSoonSeconds = 3600;
+constexpr double kLaterSeconds = 86400;
+
+// How probable it is that noise climbs as much, by the order of the medians of
+// equal stretches: memory keeps its value from one window to the next, so
+// single windows would count the same growth many times.
+double ChanceOf(const std::vector<double>& values) {
+  const size_t n = std::min(kMaxStretches, values.size() / 3);
+  std::vector<double> medians;
+  for (size_t i = 0; i < n; ++i)
+    medians.push_back(Quantile(
+        {values.begin() + static_cast<ptrdiff_t>(i * values.size() / n),
+         values.begin() + static_cast<ptrdiff_t>((i + 1) * values.size() / n)},
+        0.5));
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i)
+    for (size_t k = i + 1; k < n; ++k)
+      sum += medians[k] > medians[i] ? 1 : medians[k] < medians[i] ? -1 : 0;
+  if (sum <= 0) return 1;
+  const double count = static_cast<double>(n);
+  const double variance = count * (count - 1) * (2 * count + 5) / 18;
+  return 0.5 * std::erfc((sum - 1) / std::sqrt(2 * variance));
+}
+
+// What is left until memory ends, and of what.
+struct Room {
+  double bytes;
+  std::string of;
+};
+
+std::optional<Room> RoomOf(const Facts& facts) {
+  std::optional<Room> out;
+  for (const CgroupFacts& c : facts.cgroups)
+    if (c.memory_limit_bytes && c.memory_peak_bytes) {
+      // Files that it keeps in memory are given up first.
+      const double used =
+          std::max(0.0, *c.memory_peak_bytes - c.cache_peak_bytes.value_or(0));
+      const double left = std::max(0.0, *c.memory_limit_bytes - used);
+      if (!out || left < out->bytes)
+        out = Room{left, fmt::format("the container's limit of {}",
+                                     FormatBytes(*c.memory_limit_bytes))};
+    }
+  const MachineFacts& machine = facts.machine;
+  if (machine.mem_total_bytes && machine.mem_peak_bytes) {
+    const double left =
+        std::max(0.0, *machine.mem_total_bytes - *machine.mem_peak_bytes);
+    if (!out || left < out->bytes)
+      out = Room{left, fmt::format("the machine's memory of {}",
+                                   FormatBytes(*machine.mem_total_bytes))};
+  }
+  return out;
+}
+
+// Who had most memory; null if nobody was sampled.
+const ProcessFacts* Largest(const Facts& facts) {
+  const ProcessFacts* best = nullptr;
+  for (const ProcessFacts& p : facts.processes)
+    if (p.rss_peak_bytes.value_or(0) >
+        (best != nullptr ? *best->rss_peak_bytes : 0))
+      best = &p;
+  return best;
+}
+
+std::string InWords(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} seconds", seconds);
+  if (seconds < 2 * 3600) return fmt::format("{:.0f} minutes", seconds / 60);
+  if (seconds < 2 * 86400) return fmt::format("{:.0f} hours", seconds / 3600);
+  return fmt::format("{:.0f} days", seconds / 86400);
+}
+
+}  // namespace
+
+Outcome MemoryLeak(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const SteadySeries series(facts, steady);
+  const SeriesView memory = series.Find("tree_memory");
+  if (!memory.collected())
+    return Outcome::NotEnough("memory of processes was not collected");
+  if (facts.run.wall_ns < kMinRunNs || memory.part().KnownCount() < kMinWindows)
+    return Outcome::NotEnough(
+        fmt::format("growth is not judged in less than {} and {} samples",
+                    FormatDuration(kMinRunNs), kMinWindows));
+
+  const std::vector<double> values = memory.part().KnownValues();
+  const auto trend =
+      TrendOf(memory.part(), std::max(kMinBytes, kMinGrowth * values.front()));
+  if (!trend || trend->to <= trend->from) return {};
+  if (trend->steps > 0 && trend->steps < kMinSteps) return {};
+  const double chance = ChanceOf(values);
+  if (chance >= kMaxP) return {};
+
+  // From the middle of the first window to that of the last.
+  const double seconds = memory.part().grid.SecondsOf(
+      static_cast<double>(memory.part().size() - 1));
+  const double slope = (trend->to - trend->from) / seconds;
+  const std::optional<Room> room = RoomOf(facts);
+  Finding f = FindingOf("memory_leak", steady);
+  f.severity = Severity::kInfo;
+  f.summary =
+      fmt::format("Its memory grows without end: by {}/s", FormatBytes(slope));
+  Say(f,
+      fmt::format("It grew from {} to {}{} and did not fall (p < {:.0e}).",
+                  FormatBytes(trend->from), FormatBytes(trend->to),
+                  trend->steps > 0 ? fmt::format(" in {} steps", trend->steps)
+                                   : " steadily",
+                  std::max(chance, 1e-9)));
+  if (room) {
+    const double left = room->bytes / slope;
+    f.summary += fmt::format("; {} is reached in {}", room->of, InWords(left));
+    Say(f,
+        fmt::format("{} were left of {}.", FormatBytes(room->bytes), room->of));
+    if (left < kLaterSeconds) f.severity = Severity::kWarning;
+    if (left < kSoonSeconds)
+      PutGain(f, 1,
+              "at most: a program that is killed for lack of memory has run in "
+              "vain");
+  }
+  f.summary += ".";
+  if (const ProcessFacts* const process = Largest(facts)) {
+    PutWhere(f, *process);
+    Say(f,
+        fmt::format("Most of it is {}, with {} at most.", CallProcess(*process),
+                    FormatBytes(*process->rss_peak_bytes)));
+  }
+  f.advice = fmt::format(
+      "If it is not still loading its data, it keeps what it no longer needs: "
+      "lists and caches without a bound, results or tensors with their history "
+      "(in PyTorch: add loss.item(), not loss). See what grows: in Python, "
+      "memray run --native or tracemalloc; else heaptrack {}",
+      CommandForShell(*facts.store));
+  f.confidence = 0.9 * std::clamp(trend->confidence, 0.5, 1.0);
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,96 @@
+// network_bound: does it wait for the network?
+//
+// Evidence: for at least kMostOfTheTime of the steady part what is received (or
+// sent) lies within kBand of one rate, its ceiling, while no thread of the
+// program computes and nothing waits for disks. What an interface could carry
+// is often not known (a virtual one says 10 Gbit/s whatever it is cut to), but
+// a flat ceiling with nobody else to blame is the network or who is at its
+// other end. Loopback is not counted. The counters are of all programs in the
+// network namespace, so this one must wake up often and use some CPU time, as
+// one that moves so much does.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/steady_series.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kBand = 0.10;
+constexpr double kMinBytesPerSec = 100e3;
+constexpr double kComputes = 0.60;  // of a core: a thread that works
+constexpr double kWaits = 0.25;
+constexpr double kDiskBusy = 0.50;
+constexpr double kMinWakeUps = 20;         // a second
+constexpr double kSecondsPerByte = 1e-10;  // of CPU time, at the very least
+
+double WakeUps(const Facts& facts) {
+  double sum = 0;
+  for (const ProcessFacts& p : facts.processes)
+    sum += p.voluntary_switches.value_or(0);
+  return sum / (static_cast<double>(facts.run.wall_ns) / 1e9);
+}
+
+}  // namespace
+
+Outcome NetworkBound(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const SteadySeries series(facts, steady);
+  const SeriesView receive = series.Find("net_receive");
+  const SeriesView send = series.Find("net_send");
+  if (!receive.collected() && !send.collected())
+    return Outcome::NotEnough("network counters were not collected");
+  const bool receives = receive.Mean() >= send.Mean();
+  const SeriesView& main = receives ? receive : send;
+  const SeriesView thread = series.Find("busiest_thread");
+  const SeriesView psi = series.Find("psi_io");
+  const SeriesView disk = series.Find("disk_busy");
+
+  const double ceiling = main.QuantileAt(0.5);
+  if (ceiling < kMinBytesPerSec) return {};
+  const double time = series.ShareWhere([&](size_t i) {
+    return std::abs(main.At(i) - ceiling) <= kBand * ceiling &&
+           thread.At(i) < kComputes && psi.At(i) < kWaits &&
+           disk.At(i) < kDiskBusy;
+  });
+  // Nothing may lie far above: then it is no ceiling.
+  if (time < kMostOfTheTime ||
+      main.QuantileAt(0.95) > (1 + 2 * kBand) * ceiling)
+    return {};
+  const double cores = series.Find("tree_cpu").Mean();
+  if (cores < kSecondsPerByte * ceiling || WakeUps(facts) < kMinWakeUps)
+    return {};
+
+  Finding f = FindingOf("network_bound", steady);
+  f.summary = fmt::format(
+      "Limited by the network: it {} {}/s all the time, and not more.",
+      receives ? "receives" : "sends", FormatBytes(ceiling));
+  Say(f, fmt::format(
+             "For {:.0f} % of the steady time the rate was within {:.0f} "
+             "% of {}/s ({:.0f} Mbit/s).",
+             time * 100, kBand * 100, FormatBytes(ceiling), ceiling * 8 / 1e6));
+  Say(f, fmt::format("Meanwhile it used {:.2f} cores, and nothing waited for "
+                     "disks.",
+                     cores));
+  f.advice = fmt::format(
+      "More cores or faster disks will not help. Move less (compress, cache "
+      "what is fetched again, fetch only what is needed), bring the data "
+      "nearer, or get a faster link: `ethtool INTERFACE` shows its rate, `tc "
+      "qdisc` a limit that was set. If the link could carry more, ask who is "
+      "at the other end, or use several connections at once.");
+  PutGain(f, time * series.OfRun() * (1 - std::min(1.0, cores)),
+          "at most, estimated as if the data were there already");
+  // A program may send at a fixed rate because it means to.
+  f.confidence = SureOf(time, 0.8);
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

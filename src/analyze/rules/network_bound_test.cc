@@ -1,0 +1,84 @@
+#include <gtest/gtest.h>
+
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// Fetches at a rate, with little work and a thousand waits a second.
+Facts Fetches(const MadeRun::Load& bytes_per_s) {
+  MadeRun run;
+  run.workers = {{.name = "fetch", .cores = run.Always(0.1)}};
+  Facts facts = run.Make();
+  facts.processes[0].voluntary_switches = 10'000;
+  PutSeries(facts, "net_receive", bytes_per_s);
+  PutSeries(facts, "net_send", MadeRun::Always(1e3));
+  return facts;
+}
+
+// Goes up and down by `by` each half second.
+MadeRun::Load Around(double rate, double by) {
+  return [=](double s) {
+    return static_cast<int>(s * 2) % 2 == 0 ? rate - by : rate + by;
+  };
+}
+
+bool Fires(const Facts& facts) { return !NetworkBound(facts).findings.empty(); }
+
+TEST(NetworkBoundTest, FindsAFlatCeiling) {
+  const Outcome outcome = NetworkBound(Fetches(Around(10e6, 0.2e6)));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.rule, "network_bound");
+  EXPECT_NE(f.summary.find("Limited by the network: it receives"),
+            std::string::npos);
+  EXPECT_LT(f.confidence, 0.9) << "it may mean to be as slow";
+}
+
+TEST(NetworkBoundTest, SendingCountsAsWell) {
+  Facts facts = Fetches(MadeRun::Always(1e3));
+  PutSeries(facts, "net_send", MadeRun::Always(50e6));
+  ASSERT_EQ(NetworkBound(facts).findings.size(), 1u);
+  EXPECT_NE(NetworkBound(facts).findings[0].summary.find("it sends 50.0 MB/s"),
+            std::string::npos);
+}
+
+TEST(NetworkBoundTest, WhatGoesUpAndDownHasNoCeiling) {
+  EXPECT_FALSE(Fires(Fetches(Around(10e6, 2e6))));
+  EXPECT_FALSE(Fires(Fetches(
+      [](double s) { return static_cast<int>(s) % 5 == 4 ? 30e6 : 10e6; })));
+}
+
+TEST(NetworkBoundTest, ALittleTrafficIsNone) {
+  EXPECT_TRUE(Fires(Fetches(MadeRun::Always(101e3))));
+  EXPECT_FALSE(Fires(Fetches(MadeRun::Always(99e3))));
+}
+
+TEST(NetworkBoundTest, WhoComputesOrWaitsForDisksDoesNotWaitForTheNetwork) {
+  Facts facts = Fetches(MadeRun::Always(10e6));
+  PutSeries(facts, "busiest_thread", MadeRun::Always(0.7));
+  EXPECT_FALSE(Fires(facts));
+  facts = Fetches(MadeRun::Always(10e6));
+  PutSeries(facts, "psi_io", MadeRun::Always(0.4));
+  EXPECT_FALSE(Fires(facts));
+  facts = Fetches(MadeRun::Always(10e6));
+  PutSeries(facts, "disk_busy", MadeRun::Always(0.9));
+  EXPECT_FALSE(Fires(facts));
+}
+
+TEST(NetworkBoundTest, OtherProgramsTrafficIsNotBlamedOnTheTarget) {
+  Facts facts = Fetches(MadeRun::Always(10e6));
+  facts.processes[0].voluntary_switches = 100;
+  EXPECT_FALSE(Fires(facts)) << "it sleeps";
+}
+
+TEST(NetworkBoundTest, SaysWhenItCannotKnow) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(1)}};
+  EXPECT_EQ(NetworkBound(run.Make()).not_enough_data,
+            "network counters were not collected");
+}
+
+}  // namespace
+}  // namespace sonde

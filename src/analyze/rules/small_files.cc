@@ -1,0 +1,101 @@
+// small_files: does it read in many small pieces?
+//
+// Evidence: for at least kMostOfTheTime of the steady part it made kMinCalls
+// read calls a second that brought less than kSmallBytes each, and paid for it:
+// a call costs the kernel at most kCallSeconds, and what the calls may have
+// cost is kMinCost of its CPU time; or something waited for I/O meanwhile.
+// Programs read a little of something all the time, so calls alone are no
+// finding.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/command_words.h"
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/steady_series.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinCalls = 1000;  // a second
+constexpr double kSmallBytes = 64 * 1024;
+constexpr double kCallSeconds = 20e-6;  // open, look, read and close a file
+constexpr double kMinCost = 0.25;       // of the CPU time
+constexpr double kMinCores = 0.25;      // that it used or was ready to use
+constexpr double kWaits = 0.25;
+
+// Who made most read calls; null if nobody.
+const ProcessFacts* Caller(const Facts& facts) {
+  const ProcessFacts* best = nullptr;
+  double most = 0;
+  for (const ProcessFacts& p : facts.processes)
+    if (p.io.read_calls.value_or(0) > most) {
+      most = *p.io.read_calls;
+      best = &p;
+    }
+  return best;
+}
+
+}  // namespace
+
+Outcome SmallFiles(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const SteadySeries series(facts, steady);
+  const SeriesView calls = series.Find("tree_read_calls");
+  const SeriesView chars = series.Find("tree_read_chars");
+  const SeriesView system = series.Find("tree_system");
+  if (!calls.collected() || !chars.collected())
+    return Outcome::NotEnough("how often it read was not collected");
+
+  const double time = series.ShareWhere([&](size_t i) {
+    return calls.At(i) >= kMinCalls && chars.At(i) < kSmallBytes * calls.At(i);
+  });
+  if (time < kMostOfTheTime) return {};
+  const double cores = series.Find("tree_cpu").Mean();
+  const double ready = cores + series.Find("tree_wait").Mean();
+  const double cost = std::min(system.Mean(), calls.Mean() * kCallSeconds);
+  const double cost_share = cores > 0 ? std::min(1.0, cost / cores) : 0;
+  const double stalled =
+      std::min(1.0, std::max(series.Find("psi_io").Mean(),
+                             series.Find("cgroup_psi_io").Mean()));
+  const bool computes = ready >= kMinCores && cost_share >= kMinCost;
+  if (!computes && stalled < kWaits) return {};
+
+  Finding f = FindingOf("small_files", steady);
+  f.summary = fmt::format(
+      "Held up by small reads: {:.0f} read calls a second brought {} each.",
+      calls.Mean(), FormatBytes(chars.Mean() / calls.Mean()));
+  Say(f, fmt::format("For {:.0f} % of the steady time it made more than {:.0f} "
+                     "calls a second of less than {} each, {}/s together.",
+                     time * 100, kMinCalls, FormatBytes(kSmallBytes),
+                     FormatBytes(chars.Mean())));
+  if (computes)
+    Say(f,
+        fmt::format("{} of its CPU time was spent in the kernel, which opens "
+                    "and reads for it.",
+                    FormatShare(std::min(1.0, system.Mean() / cores))));
+  if (stalled >= kWaits)
+    Say(f, fmt::format("Something waited for storage {} of the time.",
+                       FormatShare(stalled)));
+  if (const ProcessFacts* const caller = Caller(facts)) {
+    PutWhere(f, *caller);
+    Say(f, fmt::format("Most calls were made by {}.", CallProcess(*caller)));
+  }
+  f.advice = fmt::format(
+      "Opening and reading costs as much as the data itself. Pack the files "
+      "into a few large ones (tar, a shard or record format, a database), keep "
+      "what is read again in memory, or read larger pieces at once. See which "
+      "files they are: strace -f -e trace=openat,read {}",
+      CommandForShell(*facts.store));
+  PutGain(f, (cost_share * std::min(1.0, ready) + stalled) * series.OfRun(),
+          "at most, estimated as if the same data came in large pieces");
+  f.confidence = SureOf(time, 0.9);
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// One thread that is always on a core, `kernel` of it for its read calls.
+Facts Reader(double calls, double bytes_each, double kernel) {
+  MadeRun run;
+  run.workers = {{.name = "load", .cores = run.Always(0.99)}};
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_read_calls", MadeRun::Always(calls));
+  PutSeries(facts, "tree_read_chars", MadeRun::Always(calls * bytes_each));
+  PutSeries(facts, "tree_system", MadeRun::Always(kernel));
+  return facts;
+}
+
+bool Fires(const Facts& facts) { return !SmallFiles(facts).findings.empty(); }
+
+TEST(SmallFilesTest, FiresWhenReadingCostsTheKernelMostOfTheTime) {
+  const Outcome outcome = SmallFiles(Reader(50'000, 4096, 0.7));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.rule, "small_files");
+  EXPECT_EQ(f.summary,
+            "Held up by small reads: 50000 read calls a second brought 4.10 kB "
+            "each.");
+  ASSERT_TRUE(f.gain.has_value());
+  EXPECT_NEAR(f.gain->share, 0.7, 0.02);
+}
+
+TEST(SmallFilesTest, ComesBeforeTheCoreThatItFills) {
+  const Judgement judgement = Judge(Reader(50'000, 4096, 0.3));
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].rule, "small_files");
+  EXPECT_EQ(judgement.findings[1].rule, "one_core_bound");
+}
+
+TEST(SmallFilesTest, LargeOrFewReadsAreFine) {
+  EXPECT_FALSE(Fires(Reader(50'000, 65'537, 0.7)));
+  EXPECT_FALSE(Fires(Reader(999, 4096, 0.7)));
+}
+
+TEST(SmallFilesTest, TheCallsMustCost) {
+  EXPECT_TRUE(Fires(Reader(50'000, 4096, 0.26)));
+  EXPECT_FALSE(Fires(Reader(50'000, 4096, 0.23)));
+  EXPECT_FALSE(Fires(Reader(2000, 4096, 0.7)))
+      << "2000 calls are not what the kernel was busy with";
+}
+
+TEST(SmallFilesTest, WaitingForStorageIsACostToo) {
+  Facts facts = Reader(2000, 4096, 0.01);
+  PutSeries(facts, "psi_io", MadeRun::Always(0.2));
+  EXPECT_FALSE(Fires(facts));
+  PutSeries(facts, "psi_io", MadeRun::Always(0.6));
+  EXPECT_TRUE(Fires(facts));
+}
+
+TEST(SmallFilesTest, TheThresholdIsSixtyPercentOfTheTime) {
+  const auto calls_for = [](int of_ten) {
+    return [of_ten](double s) {
+      return static_cast<int>(s * 2) % 10 < of_ten ? 50'000.0 : 0.0;
+    };
+  };
+  Facts facts = Reader(50'000, 4096, 0.7);
+  PutSeries(facts, "tree_read_calls", calls_for(7));
+  EXPECT_TRUE(Fires(facts));
+  PutSeries(facts, "tree_read_calls", calls_for(5));
+  EXPECT_FALSE(Fires(facts));
+}
+
+TEST(SmallFilesTest, SaysWhenItCannotKnow) {
+  MadeRun run;
+  run.workers = {{.cores = run.Always(1)}};
+  EXPECT_EQ(SmallFiles(run.Make()).not_enough_data,
+            "how often it read was not collected");
+  run.seconds = 0.9;
+  EXPECT_NE(SmallFiles(run.Make()).not_enough_data, "");
+}
+
+}  // namespace
+}  // namespace sonde

@@ -1,0 +1,72 @@
+// swapping: does it wait for memory that was moved to disk?
+//
+// Evidence: swap is in use; for at least kMinTime of the steady part the
+// program's own pages had to come back from a disk (kMinFaults a second) while
+// something waited for memory (kWaits of the time; without pressure: while swap
+// filled by kMinSwapped). Pages also come from files that are mapped: without
+// swap in use and without pressure they are no finding.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/steady_series.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinTime = 0.20;
+constexpr double kMinFaults = 50;
+constexpr double kWaits = 0.10;
+constexpr double kMinSwapped = 64e6;
+
+}  // namespace
+
+Outcome Swapping(const Facts& facts) {
+  const Steady steady = SteadyOf(facts);
+  if (!steady.not_enough_data.empty())
+    return Outcome::NotEnough(steady.not_enough_data);
+  const SteadySeries series(facts, steady);
+  const SeriesView faults = series.Find("tree_faults");
+  const SeriesView psi = series.Find("psi_memory");
+  const SeriesView free = series.Find("swap_free");
+  if (!faults.collected() || !facts.machine.swap_total_bytes)
+    return Outcome::NotEnough("faults of processes or swap were not collected");
+  const double used = facts.machine.swap_peak_bytes.value_or(0);
+  if (used <= 0) return {};
+  const double swapped = free.QuantileAt(1) - free.QuantileAt(0);
+  const double time = series.ShareWhere([&](size_t i) {
+    return faults.At(i) >= kMinFaults &&
+           (psi.collected() ? psi.At(i) >= kWaits : swapped >= kMinSwapped);
+  });
+  if (time < kMinTime) return {};
+
+  Finding f = FindingOf("swapping", steady);
+  f.summary = fmt::format(
+      "Short of memory: {:.0f} of its pages a second had to come back from "
+      "swap.",
+      faults.Mean());
+  Say(f, fmt::format("This went on for {:.0f} % of the steady time; {} of {} "
+                     "swap were in use.",
+                     time * 100, FormatBytes(used),
+                     FormatBytes(*facts.machine.swap_total_bytes)));
+  if (psi.collected())
+    Say(f, fmt::format("Something waited for memory {} of the time.",
+                       FormatShare(std::min(1.0, psi.Mean()))));
+  f.advice =
+      "A page from swap costs a thousand times what one in memory costs. Use "
+      "less memory at a time (smaller batches, fewer workers, data types of "
+      "half the size), end what else runs (`ps -eo rss,pid,args --sort=-rss | "
+      "head`), or get more memory.";
+  PutGain(f, psi.collected() ? psi.Mean() * series.OfRun() : time / 2,
+          psi.collected()
+              ? "at most, estimated as if nothing waited for memory"
+              : "a guess: half of the time in which pages came back");
+  f.confidence = psi.collected() ? 0.9 : 0.6;
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

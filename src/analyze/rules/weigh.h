@@ -1,0 +1,57 @@
+// How the rules grade their findings, so that all do it alike.
+
+#ifndef SONDE_ANALYZE_RULES_WEIGH_H_
+#define SONDE_ANALYZE_RULES_WEIGH_H_
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "analyze/rule.h"
+#include "analyze/steady.h"
+
+namespace sonde {
+
+// What a rule asks of the run must hold for this share of the steady time.
+inline constexpr double kMostOfTheTime = 0.60;
+// A gain from here on is worth doing something about today.
+inline constexpr double kCriticalGain = 0.70;
+
+// How sure something is that held for `time` of the steady time: `most` if it
+// always did.
+inline double SureOf(double time, double most) {
+  return most *
+         std::clamp(0.6 + 0.4 * (time - kMostOfTheTime) / (1 - kMostOfTheTime),
+                    0.0, 1.0);
+}
+
+inline Finding FindingOf(std::string rule, const Steady& steady) {
+  Finding f;
+  f.rule = std::move(rule);
+  f.severity = Severity::kWarning;
+  f.from_ns = steady.from_ns;
+  f.to_ns = steady.to_ns;
+  return f;
+}
+
+// A fact about the steady part.
+inline void Say(Finding& f, std::string text) {
+  f.evidence.push_back({std::move(text), f.from_ns, f.to_ns});
+}
+
+inline void PutGain(Finding& f, double share, std::string how) {
+  f.gain = Gain{std::clamp(share, 0.0, 1.0), std::move(how)};
+  f.severity =
+      share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
+}
+
+inline void PutWhere(Finding& f, const ProcessFacts& process) {
+  f.where.process = process.row.number;
+  f.where.pid = process.row.pid;
+  f.where.process_name = process.name;
+  f.where.cmdline = process.cmdline;
+}
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_RULES_WEIGH_H_

@@ -1,0 +1,55 @@
+#include "analyze/steady_series.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyze/scan.h"
+
+namespace sonde {
+
+double SeriesView::At(size_t window, double unknown) const {
+  return window < part_.size() && part_.known[window] ? part_.values[window]
+                                                      : unknown;
+}
+
+double SeriesView::Mean() const {
+  const std::vector<double> values = part_.KnownValues();
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
+}
+
+double SeriesView::QuantileAt(double q) const {
+  return Quantile(part_.KnownValues(), q);
+}
+
+SteadySeries::SteadySeries(const Facts& facts, const Steady& steady)
+    : facts_(facts) {
+  const Grid& grid = facts.series->grid;
+  const auto window = [&](int64_t time_ns) {
+    return std::min(grid.size(),
+                    static_cast<size_t>(Elapsed(grid.begin_ns, time_ns) /
+                                        std::max<int64_t>(1, grid.step_ns)));
+  };
+  from_ = window(steady.from_ns);
+  to_ = std::max(from_, window(steady.to_ns));
+  of_run_ = std::min(
+      1.0, static_cast<double>(Elapsed(steady.from_ns, steady.to_ns)) /
+               static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns)));
+}
+
+SeriesView SteadySeries::Find(std::string_view name) const {
+  const RegularSeries* const series = facts_.series->Find(name);
+  if (series == nullptr) return {};
+  return SeriesView(series->Part(from_, to_));
+}
+
+double SteadySeries::ShareWhere(
+    const std::function<bool(size_t window)>& test) const {
+  size_t count = 0;
+  for (size_t i = 0; i < size(); ++i) count += test(i) ? 1 : 0;
+  return size() > 0 ? static_cast<double>(count) / static_cast<double>(size())
+                    : 0;
+}
+
+}  // namespace sonde

@@ -1,0 +1,53 @@
+#ifndef SONDE_ANALYZE_STEADY_SERIES_H_
+#define SONDE_ANALYZE_STEADY_SERIES_H_
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+#include "analyze/pattern/run_series.h"
+#include "analyze/steady.h"
+
+namespace sonde {
+
+// One series in the steady part of a run. If it was not collected it has no
+// known window.
+class SeriesView {
+ public:
+  SeriesView() = default;
+  explicit SeriesView(RegularSeries part) : part_(std::move(part)) {}
+
+  bool collected() const { return part_.KnownCount() > 0; }
+  const RegularSeries& part() const { return part_; }
+  // The value of a window, counted from the first steady one.
+  double At(size_t window, double unknown = 0) const;
+  // Over the known windows; 0 of none.
+  double Mean() const;
+  double QuantileAt(double q) const;
+
+ private:
+  RegularSeries part_;
+};
+
+// The series of a run in its steady part, all on one grid.
+class SteadySeries {
+ public:
+  // Keeps a reference to `facts`.
+  SteadySeries(const Facts& facts, const Steady& steady);
+
+  size_t size() const { return to_ - from_; }
+  SeriesView Find(std::string_view name) const;
+  // Share of the windows that `test` is true of.
+  double ShareWhere(const std::function<bool(size_t window)>& test) const;
+  // Length of the steady part by that of the run.
+  double OfRun() const { return of_run_; }
+
+ private:
+  const Facts& facts_;
+  size_t from_ = 0, to_ = 0;
+  double of_run_ = 0;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_STEADY_SERIES_H_
