@@ -2,7 +2,8 @@
 //
 // Evidence: for at least kMostOfTheTime of the steady part the program's own
 // threads that ran or were ready were kTimesCores of the cores it may use, and
-// they were taken off their core kMinSwitches times a second for each of these
+// kMinThreads at least (two threads in half a core are not many), and they were
+// taken off their core kMinSwitches times a second for each of these
 // cores. Only its own threads count: a program that waits because others use
 // the cores is not oversubscribed.
 
@@ -20,6 +21,7 @@ namespace sonde {
 namespace {
 
 constexpr double kTimesCores = 2;
+constexpr double kMinThreads = 3;
 constexpr double kMinSwitches = 10;  // a second and core
 
 }  // namespace
@@ -41,7 +43,8 @@ Outcome Oversubscribed(const Facts& facts) {
 
   const double capacity = *facts.run.capacity_cores;
   const double time = series.ShareWhere([&](size_t i) {
-    return cpu.At(i) + wait.At(i) >= kTimesCores * capacity;
+    return cpu.At(i) + wait.At(i) >=
+           std::max(kMinThreads, kTimesCores * capacity);
   });
   if (time < kMostOfTheTime || switched.Mean() < kMinSwitches * capacity)
     return {};

@@ -39,6 +39,15 @@ TEST(OversubscribedTest, TheThresholdIsTwoThreadsACore) {
   EXPECT_FALSE(Fires(Crowd(1.95, 500)));
 }
 
+TEST(OversubscribedTest, TwoThreadsInHalfACoreAreNotMany) {
+  Facts facts = Crowd(0, 500);
+  facts.run.capacity_cores = 0.5;
+  PutSeries(facts, "tree_wait", MadeRun::Always(0.9));
+  EXPECT_FALSE(Fires(facts));
+  PutSeries(facts, "tree_wait", MadeRun::Always(1.1));
+  EXPECT_TRUE(Fires(facts));
+}
+
 TEST(OversubscribedTest, TheyMustTakeEachOthersPlace) {
   EXPECT_TRUE(Fires(Crowd(14, 21)));
   EXPECT_FALSE(Fires(Crowd(14, 19)));
