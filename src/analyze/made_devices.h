@@ -11,7 +11,6 @@
 
 #include "analyze/facts.h"
 #include "analyze/made_run.h"
-#include "analyze/pattern/run_series.h"
 
 namespace sonde {
 
@@ -22,23 +21,6 @@ struct MadeDevice {
   MadeRun::Load clock = {};   // MHz
   MadeRun::Load throttle = {};
 };
-
-// Puts a series of the run there, or another in its place.
-inline void PutSeries(Facts& facts, const std::string& name,
-                      const MadeRun::Load& load) {
-  auto all = std::make_shared<RunSeries>(*facts.series);
-  std::erase_if(all->all, [&](const auto& s) { return s.name == name; });
-  RegularSeries series;
-  series.name = name;
-  series.grid = all->grid;
-  for (size_t i = 0; i < all->grid.size(); ++i) {
-    const double at_s = all->grid.SecondsOf(static_cast<double>(i) + 0.5);
-    series.values.push_back(load(at_s));
-    series.known.push_back(1);
-  }
-  all->all.push_back(std::move(series));
-  facts.series = std::move(all);
-}
 
 // The facts of a run on a machine with these accelerators.
 inline Facts WithDevices(const MadeRun& run,
