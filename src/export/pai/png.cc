@@ -1,15 +1,12 @@
 #include "export/pai/png.h"
 
-#include <gd.h>
-#include <gdfontmb.h>
-#include <gdfonts.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "analyze/scan.h"
 #include "export/chart/scale.h"
+#include "export/pai/gd_library.h"
 
 namespace sonde {
 namespace {
@@ -20,7 +17,8 @@ constexpr int kField = kWidth - kLeft - kRight;
 constexpr int kFieldHeight = kHeight - kTop - kBottom;
 
 struct Destroy {
-  void operator()(gdImagePtr image) const { gdImageDestroy(image); }
+  const GdLibrary* gd;
+  void operator()(gdImagePtr image) const { gd->destroy(image); }
 };
 
 // gd takes text as unsigned bytes it does not change.
@@ -30,34 +28,36 @@ unsigned char* Bytes(const std::string& text) {
 
 class Picture {
  public:
-  Picture(const PngText& text, std::span<const PngLine> lines)
-      : text_(text),
+  Picture(const GdLibrary& gd, const PngText& text,
+          std::span<const PngLine> lines)
+      : gd_(gd),
+        text_(text),
         lines_(lines),
-        image_(gdImageCreateTrueColor(kWidth, kHeight)) {
+        image_(gd.create(kWidth, kHeight), Destroy{&gd}) {
     if (!image_) return;
-    ink_ = gdImageColorAllocate(image_.get(), 27, 31, 36);
-    grid_ = gdImageColorAllocate(image_.get(), 216, 222, 228);
-    const int paper = gdImageColorAllocate(image_.get(), 255, 255, 255);
-    gdImageFilledRectangle(image_.get(), 0, 0, kWidth, kHeight, paper);
+    ink_ = gd_.color(image_.get(), 27, 31, 36);
+    grid_ = gd_.color(image_.get(), 216, 222, 228);
+    const int paper = gd_.color(image_.get(), 255, 255, 255);
+    gd_.rectangle(image_.get(), 0, 0, kWidth, kHeight, paper);
   }
 
   Result<std::string> Draw() {
     if (!image_)
       return Error{Error::Kind::kIo, text_.title + ": no memory for a picture"};
-    Write(gdFontGetMediumBold(), kWidth / 2, 14, text_.title, 0.5);
+    Write(gd_.bold(), kWidth / 2, 14, text_.title, 0.5);
     if (lines_.empty()) {
-      Write(gdFontGetSmall(), kWidth / 2, kHeight / 2, "not collected", 0.5);
+      Write(gd_.small(), kWidth / 2, kHeight / 2, "not collected", 0.5);
     } else {
       Axes();
       for (size_t i = 0; i < lines_.size(); ++i) Line(i);
       Legend();
     }
     int size = 0;
-    void* const bytes = gdImagePngPtr(image_.get(), &size);
+    void* const bytes = gd_.png(image_.get(), &size);
     if (bytes == nullptr)
       return Error{Error::Kind::kIo, text_.title + ": cannot be made a PNG"};
     std::string out(static_cast<const char*>(bytes), static_cast<size_t>(size));
-    gdFree(bytes);
+    gd_.free(bytes);
     return out;
   }
 
@@ -66,14 +66,14 @@ class Picture {
   void Write(gdFontPtr font, int x, int y, const std::string& text,
              double align) {
     const int width = font->w * static_cast<int>(text.size());
-    gdImageString(image_.get(), font, x - static_cast<int>(align * width), y,
-                  Bytes(text), ink_);
+    gd_.text(image_.get(), font, x - static_cast<int>(align * width), y,
+             Bytes(text), ink_);
   }
   void WriteUp(int x, const std::string& text) {
-    const gdFontPtr font = gdFontGetSmall();
+    const gdFontPtr font = gd_.small();
     const int length = font->w * static_cast<int>(text.size());
-    gdImageStringUp(image_.get(), font, x, kTop + kFieldHeight / 2 + length / 2,
-                    Bytes(text), ink_);
+    gd_.text_up(image_.get(), font, x, kTop + kFieldHeight / 2 + length / 2,
+                Bytes(text), ink_);
   }
 
   Scale ScaleOfSide(bool right) const {
@@ -92,22 +92,21 @@ class Picture {
     const Scale time = TimeScale(Elapsed(grid.begin_ns, grid.end_ns), 9);
     for (const double t : time.ticks) {
       const int x = kLeft + static_cast<int>(time.Share(t) * kField);
-      gdImageLine(image_.get(), x, kTop, x, kTop + kFieldHeight, grid_);
-      Write(gdFontGetSmall(), x, kTop + kFieldHeight + 6, ValueLabel(t, ""),
-            0.5);
+      gd_.line(image_.get(), x, kTop, x, kTop + kFieldHeight, grid_);
+      Write(gd_.small(), x, kTop + kFieldHeight + 6, ValueLabel(t, ""), 0.5);
     }
-    Write(gdFontGetSmall(), kWidth / 2, kHeight - 22, "Time(s)", 0.5);
+    Write(gd_.small(), kWidth / 2, kHeight - 22, "Time(s)", 0.5);
     left_ = ScaleOfSide(false);
     for (const double v : left_.ticks) {
       const int y = Y(left_, v);
-      gdImageLine(image_.get(), kLeft, y, kLeft + kField, y, grid_);
-      Write(gdFontGetSmall(), kLeft - 6, y - 6, ValueLabel(v, ""), 1);
+      gd_.line(image_.get(), kLeft, y, kLeft + kField, y, grid_);
+      Write(gd_.small(), kLeft - 6, y - 6, ValueLabel(v, ""), 1);
     }
     WriteUp(6, text_.left);
     if (text_.right.empty()) return;
     right_ = ScaleOfSide(true);
     for (const double v : right_.ticks)
-      Write(gdFontGetSmall(), kLeft + kField + 6, Y(right_, v) - 6,
+      Write(gd_.small(), kLeft + kField + 6, Y(right_, v) - 6,
             ValueLabel(v, ""), 0);
     WriteUp(kWidth - 20, text_.right);
   }
@@ -122,7 +121,7 @@ class Picture {
         {0, 114, 178}, {213, 94, 0},   {0, 121, 90},    {168, 50, 124},
         {138, 97, 0},  {86, 180, 233}, {110, 110, 110}, {0, 0, 0}};
     const auto& c = kColours[line % std::size(kColours)];
-    return gdImageColorAllocate(image_.get(), c[0], c[1], c[2]);
+    return gd_.color(image_.get(), c[0], c[1], c[2]);
   }
 
   void Line(size_t number) {
@@ -142,9 +141,9 @@ class Picture {
       }
       const int low = Y(scale, columns[i].low);
       const int high = Y(scale, columns[i].high);
-      gdImageLine(image_.get(), x, low, x, high, colour);
+      gd_.line(image_.get(), x, low, x, high, colour);
       if (before_x >= 0)
-        gdImageLine(image_.get(), before_x, before_y, x, low, colour);
+        gd_.line(image_.get(), before_x, before_y, x, low, colour);
       before_x = x;
       before_y = high;
     }
@@ -154,15 +153,15 @@ class Picture {
     int x = kLeft;
     for (size_t i = 0; i < lines_.size(); ++i) {
       const int width =
-          gdFontGetSmall()->w * static_cast<int>(lines_[i].name.size());
+          gd_.small()->w * static_cast<int>(lines_[i].name.size());
       if (x + 24 + width > kWidth - 8) break;
-      gdImageFilledRectangle(image_.get(), x, kTop - 13, x + 16, kTop - 10,
-                             Colour(i));
-      Write(gdFontGetSmall(), x + 21, kTop - 18, lines_[i].name, 0);
+      gd_.rectangle(image_.get(), x, kTop - 13, x + 16, kTop - 10, Colour(i));
+      Write(gd_.small(), x + 21, kTop - 18, lines_[i].name, 0);
       x += 36 + width;
     }
   }
 
+  const GdLibrary& gd_;
   const PngText& text_;
   std::span<const PngLine> lines_;
   std::unique_ptr<gdImage, Destroy> image_;
@@ -174,7 +173,8 @@ class Picture {
 
 Result<std::string> DrawPng(const PngText& text,
                             std::span<const PngLine> lines) {
-  return Picture(text, lines).Draw();
+  TRY(const GdLibrary* const gd, GdLibrary::Load());
+  return Picture(*gd, text, lines).Draw();
 }
 
 }  // namespace sonde
