@@ -189,7 +189,7 @@ class Guest(unittest.TestCase):
         """A library whose every function aborts is good enough."""
         root = pathlib.Path(__file__).parents[2]
         header = (root / "include/sonde/sonde.h").read_text()
-        names = set(re.findall(r"^SONDE_GET\(\w+, (\w+)|^SONDE_DO\((\w+)|"
+        names = set(re.findall(r"^SONDE_GET\(\w+, (\w+)|^SONDE_(?:DO|SAY)\((\w+)|"
                                r"^SONDE_API void sonde_(record|\w+_site\w*)\(",
                                header, re.M))
         names = sorted("".join(name) for name in names)

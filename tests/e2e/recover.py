@@ -90,7 +90,7 @@ def judge(killed, taken):
 
 
 def an_ended_command(delay_s):
-    killed = Killed(delay_s, 0.8)
+    killed = Killed(delay_s, 0.5)
     killed.wait()
     result = json.loads(sonde("recover", "--json", killed.trace).stdout)
     equal("why nothing came of the rings", result["rings_missing"], None)
@@ -270,7 +270,7 @@ def bytes_anybody_wrote():
 
 
 for moment in range(MOMENTS):
-    delay = random.uniform(0, 0.7)
+    delay = random.uniform(0, 0.45)
     run.case(f"killed {delay * 1000:.0f} ms after the start", an_ended_command, delay)
 run.case("a command that still runs", a_command_that_still_runs)
 run.case("a command that was killed as well", a_killed_command)
