@@ -209,7 +209,8 @@ def run_gtest(tally, binary, prefix):
 
 
 def unit(tally):
-    run_gtest(tally, BUILD / "tests/unit_tests", "unit")
+    if build(tally, "unit", "--target", "unit_tests"):
+        run_gtest(tally, BUILD / "tests/unit_tests", "unit")
 
 
 def golden(tally, names=()):
@@ -285,8 +286,11 @@ def bench(tally):
 
 def stages(full):
     """Name and function of everything to run, in order."""
-    table = [("build", lambda t: build(t, "build")), ("unit", unit),
-             ("ctest", ctest), ("golden", golden)]
+    table = [("build", lambda t: build(t, "build"))]
+    # The same tests are run under the sanitizers, which see more.
+    if not full:
+        table += [("unit", unit)]
+    table += [("ctest", ctest), ("golden", golden)]
     table += [(p.stem, lambda t, p=p: e2e(t, p)) for p in e2e_files()]
     table += [("strays", strays)]
     if full:

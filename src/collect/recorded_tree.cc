@@ -23,9 +23,11 @@ std::optional<int64_t> BegunNs(pid_t pid) {
   return StartNs(stat->start_ticks);
 }
 
-bool Lives(pid_t pid, int64_t start_ns) {
+// Whether the process of this pid is the one that was there at `at_ns`: another
+// would have begun later.
+bool Lives(pid_t pid, int64_t at_ns) {
   const auto begun_ns = BegunNs(pid);
-  return begun_ns && std::abs(*begun_ns - start_ns) < kSameStartNs;
+  return begun_ns && *begun_ns < at_ns + kSameStartNs;
 }
 
 }  // namespace
@@ -62,9 +64,7 @@ uint32_t RecordedTree::Adopt(pid_t pid, uint32_t parent, int64_t start_ns) {
   row.parent = parent;
   row.pid = pid;
   row.start_ns = start_ns;
-  // One that began after the ring was made is another of the same pid.
-  const auto begun_ns = BegunNs(pid);
-  const bool alive = begun_ns && *begun_ns < start_ns + kSameStartNs;
+  const bool alive = Lives(pid, start_ns);
   const auto comm = ReadFile(fmt::format("/proc/{}/comm", pid));
   const auto maker = processes_.find(parent);
   if (alive && comm.ok() && !comm.value().empty())

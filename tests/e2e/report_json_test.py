@@ -124,6 +124,13 @@ REPORT = {
             "power_mean_w", "temperature_peak_c")},
         **{name: Maybe(INT) for name in (
             "memory_peak_bytes", "memory_total_bytes")}}],
+    "phases": [{"phase": Words("start-up", "warm-up", "steady", "checkpoint",
+                               "evaluation", "dip", "end"),
+                "from_ns": INT, "to_ns": INT, "level": NUMBER, "why": TEXT}],
+    "series": [{"name": TEXT, "unit": TEXT, "pattern": TEXT, "confidence": NUMBER,
+                "level": NUMBER, "low": NUMBER, "high": NUMBER,
+                "period_s": Maybe(NUMBER), "slope_per_s": Maybe(NUMBER),
+                "text": TEXT}],
     "slices": [SLICE],
     "slice_tracks": [{"process": Maybe(INT), "thread": Maybe(INT), "name": TEXT,
                       "self_ns": INT, "slices": [SLICE]}],
