@@ -33,7 +33,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 E2E_TIMEOUT_S = 600
-FUZZ_SECONDS = 10
+FUZZ_SECONDS = 6
 
 # Also with the time between, "ok    12 ms  NAME", and as fuzzers say it,
 # "NAME: ok, 1234 runs".
