@@ -68,8 +68,8 @@ namespace {
 
 void Put(DeviceSlot& slot, const DeviceReading& reading, int64_t time_ns) {
   const uint32_t version = slot.version.load(std::memory_order_relaxed) | 1;
-  slot.version.store(version, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Nothing below comes before this.
+  slot.version.exchange(version, std::memory_order_acq_rel);
   for (size_t i = 0; i < kFieldCount; ++i)
     slot.fields[i].store(reading.*kFields[i], std::memory_order_relaxed);
   const size_t users = std::min(reading.users.size(), DeviceChild::kMostUsers);
@@ -219,15 +219,14 @@ bool DeviceChild::Read(size_t device, DeviceReading& out,
     const uint32_t version = slot.version.load(std::memory_order_acquire);
     if (version == 0 || version % 2 != 0) continue;
     for (size_t i = 0; i < kFieldCount; ++i)
-      out.*kFields[i] = slot.fields[i].load(std::memory_order_relaxed);
+      out.*kFields[i] = slot.fields[i].load(std::memory_order_acquire);
     const size_t users = std::min<size_t>(
-        slot.users.load(std::memory_order_relaxed), kMostUsers);
+        slot.users.load(std::memory_order_acquire), kMostUsers);
     out.users.clear();
     for (size_t i = 0; i < users; ++i)
-      out.users.push_back({slot.user_pid[i].load(std::memory_order_relaxed),
-                           slot.user_bytes[i].load(std::memory_order_relaxed)});
-    time_ns = slot.time_ns.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+      out.users.push_back({slot.user_pid[i].load(std::memory_order_acquire),
+                           slot.user_bytes[i].load(std::memory_order_acquire)});
+    time_ns = slot.time_ns.load(std::memory_order_acquire);
     if (slot.version.load(std::memory_order_relaxed) == version)
       return time_ns != 0;
   }
