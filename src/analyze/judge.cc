@@ -1,27 +1,16 @@
 #include "analyze/judge.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
-#include "analyze/accelerators.h"
-#include "analyze/command_words.h"
-#include "analyze/steady.h"
-#include "base/shell_word.h"
-#include "base/text.h"
-#include "base/time.h"
+#include "analyze/plain_verdict.h"
 
 namespace sonde {
 namespace {
 
 // What a finding weighs whose gain nobody can estimate.
 constexpr double kUnknownGain = 0.1;
-// Below this many cores, a run mostly waits.
-constexpr double kWaitingCores = 0.25;
-constexpr double kSharedMachine = 0.25;
-constexpr double kHeldUp = 0.25;
 
 // A cause and what it makes look like a limit of its own.
 struct Explains {
@@ -104,115 +93,6 @@ void Rank(std::vector<Finding>& findings) {
     findings[i] = std::move(all[i].finding);
 }
 
-// "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many.
-std::string OfCores(const Facts& facts) {
-  const double used = facts.run.cores_used.value_or(0);
-  if (!facts.run.capacity_cores) return fmt::format("{:.2f} cores", used);
-  return fmt::format("{:.2f} of {:g} cores", used, *facts.run.capacity_cores);
-}
-
-// A verdict that no rule gave, and what to do next.
-struct Said {
-  std::string verdict, advice;
-};
-
-constexpr char kWhoElse[] =
-    "`ps -eo pcpu,pid,user,args --sort=-pcpu | head` shows them while they run";
-
-std::string PathForShell(const Facts& facts) {
-  return ShellWord(facts.store->path(), 4096);
-}
-
-// How to record a run so that it can be judged.
-std::string LongerOrFiner(const Facts& facts) {
-  const std::string command = CommandForShell(*facts.store);
-  const int64_t wall_ns = facts.run.wall_ns;
-  if (wall_ns >= kMinWallNs)
-    return fmt::format("Sample it more often: sonde run --rate {} -- {}",
-                       wall_ns >= 2 * kNsPerSec ? 10 : 100, command);
-  const int64_t times = std::clamp<int64_t>(
-      2 * kNsPerSec / std::max<int64_t>(1, wall_ns), 10, 1000);
-  return fmt::format(
-      "Give it more to do, or record it many times over: sonde run -- sh -c {}",
-      ShellWord(fmt::format("for i in $(seq {}); do {}; done", times, command),
-                4096));
-}
-
-std::string FindTheWait(const Facts& facts) {
-  std::string out = "More or faster cores will not help. ";
-  if (facts.machine.psi_io_some.value_or(0) >= kHeldUp)
-    out += fmt::format(
-        "Storage was waited for {} of the time: read ahead, read less, or keep "
-        "the data in memory. ",
-        FormatShare(*facts.machine.psi_io_some));
-  return out + fmt::format(
-                   "See in which system calls it waits: strace -f -c "
-                   "-w {}",
-                   CommandForShell(*facts.store));
-}
-
-Said VerdictOfFacts(const Facts& facts, bool all_rules) {
-  const char* const nothing =
-      all_rules ? "No single limit found" : "The rules asked found nothing";
-  const RunFacts& run = facts.run;
-  if (facts.store->processes().empty() && facts.ticks == 0)
-    return {"Nothing was recorded of any process: there is nothing to judge.",
-            "`sonde doctor` says what can be recorded here; `sonde run -- "
-            "COMMAND` records it."};
-  const bool too_few = facts.ticks > 0 && facts.ticks <= kMinTicks;
-  if (too_few && run.wall_ns >= kNsPerSec)
-    return {fmt::format("Ran {}, sampled {} time{}: too seldom to judge.",
-                        FormatDuration(run.wall_ns), facts.ticks,
-                        facts.ticks == 1 ? "" : "s"),
-            LongerOrFiner(facts)};
-  if (too_few || run.wall_ns < kMinWallNs)
-    return {
-        fmt::format("Ran {}: too short to judge.", FormatDuration(run.wall_ns)),
-        LongerOrFiner(facts)};
-  if (!run.cores_used)
-    return {fmt::format(
-                "Ran {}, but no CPU times were collected: it cannot be judged.",
-                FormatDuration(run.wall_ns)),
-            "`sonde doctor` says why, and what enables them."};
-  const double capacity =
-      run.capacity_cores.value_or(std::max<double>(1, facts.machine.cores));
-  const double other = facts.machine.other_cores.value_or(0);
-  const double wait = GreatestWait(facts);
-  if (HeldUpByOthers(facts))
-    return {
-        fmt::format(
-            "Held up by other programs: they used {:.2f} cores, this one "
-            "{}; a thread was ready for {:.0f} % of the run without "
-            "getting a core.",
-            other, OfCores(facts), wait * 100),
-        fmt::format("Run it again when they are done, or move them to other "
-                    "cores (taskset) or behind it (nice): {}.",
-                    kWhoElse)};
-  if (AcceleratorsWellUsed(facts))
-    return {
-        fmt::format("{}: the accelerators were busy {} of the time.", nothing,
-                    FormatShare(1 - AcceleratorsOf(facts).IdleShare())),
-        "Look inside for what they compute: lower precision, better "
-        "kernels and fewer copies make it less."};
-  if (*run.cores_used < kWaitingCores)
-    return {fmt::format("Mostly waiting: the program used {}.", OfCores(facts)),
-            FindTheWait(facts)};
-  if (other >= kSharedMachine * capacity)
-    return {fmt::format("{}, but it was not alone: the program used {}, other "
-                        "programs {:.2f}.",
-                        nothing, OfCores(facts), other),
-            fmt::format("Record it again on a quiet machine before you believe "
-                        "this: {}.",
-                        kWhoElse)};
-  return {fmt::format("{}: the program used {}.", nothing, OfCores(facts)),
-          all_rules ? fmt::format("Look for phases and gaps on the timeline: "
-                                  "sonde export {} --to chrome, then open the "
-                                  "file at ui.perfetto.dev",
-                                  PathForShell(facts))
-                    : fmt::format("Ask all rules: sonde report {}",
-                                  PathForShell(facts))};
-}
-
 }  // namespace
 
 const char* NameOf(Severity severity) {
@@ -258,9 +138,9 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
   }
   Rank(out.findings);
   if (out.findings.empty()) {
-    Said said = VerdictOfFacts(facts, names.empty());
-    out.verdict = std::move(said.verdict);
-    out.advice = std::move(said.advice);
+    PlainVerdict plain = PlainVerdictOf(facts, names.empty());
+    out.verdict = std::move(plain.verdict);
+    out.advice = std::move(plain.advice);
   } else {
     out.verdict = out.findings.front().summary;
     out.advice = out.findings.front().advice;
