@@ -104,6 +104,7 @@ class Builder {
     if (static_cast<double>(run_.wall_ns) > kMaxValue) run_.wall_ns = 0;
     run_.end_ns = Add(run_.begin_ns, run_.wall_ns);
 
+    run_.delay_ns = MetaNs(store_, "delay_ns");
     run_.cores = MetaNumber(store_, "cores");
     run_.allowed_cores = MetaNumber(store_, "allowed_cores");
     run_.cpu_limit_cores = MetaNumber(store_, "cpu_limit_cores");

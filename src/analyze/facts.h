@@ -96,6 +96,7 @@ struct RunFacts {
   int64_t end_ns = 0;
   int64_t wall_ns = 0;
   int64_t paused_ns = 0;  // of wall_ns: collection was paused
+  MaybeNs delay_ns;       // `--delay`: nothing was to be sampled before
   // `--delay auto` found the start-up to be over then; earlier windows are not
   // known.
   MaybeNs steady_ns;
@@ -173,6 +174,10 @@ struct Facts {
   std::vector<Mark> marks;  // in time order
   OverheadFacts overhead;
 
+  // The recording was over before its `--delay` was: nothing was sampled.
+  bool EndedInDelay() const {
+    return run.delay_ns && store->counter_chunks().empty();
+  }
   // Null if there is no such row.
   const ProcessFacts* FindProcess(uint32_t number) const;
   const ThreadFacts* FindThread(uint32_t process, uint32_t thread) const;

@@ -125,7 +125,9 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
     if (!names.empty() &&
         std::find(names.begin(), names.end(), rule.name) == names.end())
       continue;
-    Outcome outcome = rule.run(facts);
+    Outcome outcome = facts.EndedInDelay()
+                          ? Outcome::NotEnough("nothing was sampled")
+                          : rule.run(facts);
     RuleState state{&rule, RuleState::State::kSilent, ""};
     if (!outcome.findings.empty())
       state.state = RuleState::State::kFound;

@@ -61,6 +61,37 @@ std::string FindTheWait(const Facts& facts) {
                    CommandForShell(*facts.store));
 }
 
+// The command that makes such a recording anew.
+std::string RecordAgain(const Facts& facts) {
+  return facts.store->Meta("watched").empty()
+             ? "sonde run -- " + CommandForShell(*facts.store)
+             : "sonde watch";
+}
+
+PlainVerdict OfDelay(const Facts& facts) {
+  const std::string delay = FormatDuration(*facts.run.delay_ns);
+  const std::string again = RecordAgain(facts);
+  if (!facts.store->reader().finished())
+    return {fmt::format("Nothing was sampled so far: the delay of {} is not "
+                        "over, or sonde was killed in it.",
+                        delay),
+            "Wait until it is over. If sonde was killed, record it again: " +
+                again};
+  const std::string by = facts.store->Meta("ended_by");
+  if (by.empty())
+    return {fmt::format("Nothing was sampled: sonde was killed in its delay of "
+                        "{}.",
+                        delay),
+            "Record it again: " + again};
+  const char* const who = by == "command"       ? "the command"
+                          : by == "target gone" ? "what it watched"
+                                                : "the recording";
+  return {fmt::format("Nothing was sampled: {} ended in the delay of {}, after "
+                      "{}.",
+                      who, delay, FormatDuration(facts.run.wall_ns)),
+          "Choose a delay that is shorter than the run, or none: " + again};
+}
+
 }  // namespace
 
 PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
@@ -71,6 +102,7 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
     return {"Nothing was recorded of any process: there is nothing to judge.",
             "`sonde doctor` says what can be recorded here; `sonde run -- "
             "COMMAND` records it."};
+  if (facts.EndedInDelay()) return OfDelay(facts);
   const bool too_few = facts.ticks > 0 && facts.ticks <= kMinTicks;
   if (too_few && run.wall_ns >= kNsPerSec)
     return {fmt::format("Ran {}, sampled {} time{}: too seldom to judge.",

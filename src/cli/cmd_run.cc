@@ -182,11 +182,6 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
     return TellExecFailure(run.command, result.exec_error);
   if (!quiet) {
     EndEarlyLike(result.wait_status);
-    if (result.before_delay)
-      std::fprintf(stderr,
-                   "sonde: the recording ended before its --delay %s was over: "
-                   "nothing was sampled\n",
-                   Printable(run.record.delay).c_str());
     const auto summary = Summary(options.trace);
     if (summary.ok())
       std::fputs(summary.value().c_str(), stderr);

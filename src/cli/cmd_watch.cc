@@ -122,14 +122,9 @@ Result<int> Record(const WatchArgs& args, SessionOptions& options,
     failed = true;
     PrintError({error.kind, error.what + ": the recording stops here"});
   };
-  TRY(const SessionResult result, WatchSession(options));
+  TRY_OK(WatchSession(options));
   EndEarlyLike(failed ? 1 << 8 : 0);
   if (quiet) return failed ? 1 : 0;
-  if (result.before_delay)
-    std::fprintf(stderr,
-                 "sonde: the recording ended before its --delay %s was over: "
-                 "nothing was sampled\n",
-                 Printable(args.record.delay).c_str());
   TRY(const std::string summary, Summary(options.trace));
   std::fputs(summary.c_str(), stderr);
   return failed ? 1 : 0;

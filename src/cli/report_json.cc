@@ -202,6 +202,7 @@ Json RunOf(const Report& report) {
           {"exit", ExitOf(store.Meta("exit"))},
           {"wall_ns", run.wall_ns},
           {"paused_ns", run.paused_ns},
+          {"delay_ns", Maybe(run.delay_ns)},
           {"steady_ns", Maybe(run.steady_ns)},
           {"steady_why", Text(store.Meta("steady_why"))},
           {"cpu_ns", Maybe(run.cpu_ns)},

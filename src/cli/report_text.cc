@@ -61,6 +61,7 @@ Lines FindingLines(const Report& report, const Finding& f, size_t evidence) {
 
 // Rules that could not judge, those with the same reason together.
 Lines NotJudgedLines(const Report& report) {
+  if (report.facts.EndedInDelay()) return {};  // the verdict says it
   std::map<std::string, std::string> rules_of;
   for (const RuleState& state : report.judgement.rules) {
     if (state.state != RuleState::State::kNotEnoughData) continue;

@@ -97,6 +97,10 @@ std::string RunText(const Report& report) {
   const Store& store = *report.facts.store;
   const std::string watched = WatchedText(report);
   std::string text = FormatDuration(run.wall_ns) + " wall";
+  // Until when it ran, nobody has seen.
+  if (report.facts.EndedInDelay() && store.Meta("ended_by").empty())
+    text = fmt::format("known only into its delay of {}",
+                       FormatDuration(*run.delay_ns));
   if (run.cpu_ns) {
     text += fmt::format(", {} CPU", FormatDuration(*run.cpu_ns));
     if (run.cores_used)

@@ -154,6 +154,12 @@ bool Recording::Resume(int64_t now_ns) {
   return true;
 }
 
+void Recording::Delay(int64_t now_ns, int64_t delay_ns) {
+  out_->PutMeta("delay_ns", std::to_string(delay_ns));
+  out_->Flush();
+  Pause(now_ns);
+}
+
 void Recording::Mark(int64_t now_ns, std::string_view text) {
   Arg arg;
   arg.key = out_->Intern("text");

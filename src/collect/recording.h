@@ -67,6 +67,9 @@ class Recording {
   // False: it was paused (not paused) already.
   bool Pause(int64_t now_ns);
   bool Resume(int64_t now_ns);
+  // Pause(), as planned for `delay_ns`. The trace tells it from its begin on:
+  // whoever dies in the delay leaves no other word of it.
+  void Delay(int64_t now_ns, int64_t delay_ns);
   void Mark(int64_t now_ns, std::string_view text);
 
   void RootEnded(int64_t now_ns, int wait_status, const rusage& usage);

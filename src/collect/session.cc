@@ -120,11 +120,10 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   undo.Forget();
   options.on_started();
   result.wait_status = loop.Run();
-  result.before_delay = loop.before_delay();
   return result;
 }
 
-Result<SessionResult> WatchSession(const SessionOptions& options) {
+Status WatchSession(const SessionOptions& options) {
   TRY(const Signals signals, Signals::Block());
   TRY(auto stop_file, PrepareStopFile(options.life.stop_file));
   Undo undo(options.trace, options.replace);
@@ -141,9 +140,7 @@ Result<SessionResult> WatchSession(const SessionOptions& options) {
   undo.Forget();
   options.on_started();
   loop.Run();
-  SessionResult result;
-  result.before_delay = loop.before_delay();
-  return result;
+  return Ok();
 }
 
 }  // namespace sonde

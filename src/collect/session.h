@@ -46,8 +46,6 @@ struct SessionResult {
   // trace.
   int exec_error = 0;
   int wait_status = 0;
-  // It was over before the delay was: nothing was sampled.
-  bool before_delay = false;
 };
 
 // Starts the command, records it, and returns when it has ended.
@@ -66,7 +64,7 @@ Result<SessionResult> RunSession(const SessionOptions& options);
 // SIGQUIT. An Error means that there is no recording.
 //
 // Otherwise as RunSession().
-Result<SessionResult> WatchSession(const SessionOptions& options);
+Status WatchSession(const SessionOptions& options);
 
 }  // namespace sonde
 

@@ -78,7 +78,8 @@ Status SessionLoop::Start() {
   for (int fd : recording_->wake_fds())
     TRY_OK(Watch(fd, EPOLLIN | EPOLLONESHOT));
   // What the command says of itself first is not to be taken either.
-  if (options_.life.delay_ns > 0) recording_->Pause(NowNs());
+  if (options_.life.delay_ns > 0)
+    recording_->Delay(NowNs(), options_.life.delay_ns);
   TRY(control_, ControlServer::Listen(dir_->fd(), epoll_.get(),
                                       [this](std::string_view request) {
                                         return Answer(request);
@@ -345,7 +346,6 @@ Status SessionLoop::EndRecording(End by) {
   const Status status = recording_->End(
       now_ns, over ? recording_->root_ended_ns() : now_ns, WordFor(by));
   recording_.reset();
-  before_delay_ = resume_ns_ != kNever;
   resume_ns_ = end_ns_ = kNever;
   woken_.clear();
   return status;

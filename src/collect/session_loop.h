@@ -46,9 +46,6 @@ class SessionLoop {
   // Returns the wait status, 0 if a target was watched.
   int Run();
 
-  // The recording ended before the delay was over.
-  bool before_delay() const { return before_delay_; }
-
  private:
   // What ends a recording.
   enum class End {
@@ -96,7 +93,6 @@ class SessionLoop {
   const int64_t flush_every_ns_;
   int64_t resume_ns_ = INT64_MAX;  // the delay is over
   int64_t end_ns_ = INT64_MAX;     // the time is over
-  bool before_delay_ = false;
   int64_t armed_ns_ = 0;
   int64_t last_tick_ns_ = 0;
   int64_t last_poll_ns_ = 0;

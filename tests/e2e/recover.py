@@ -254,6 +254,16 @@ def without_its_session():
         killed.trace, "SELECT count(*) FROM slice WHERE name = 'step'")[0][0] > 0)
 
 
+def in_the_delay():
+    killed = Killed(0.3, 0.5, "--delay", "90s")
+    said = sonde("report", killed.trace).stdout
+    true(said, "Nothing was sampled so far: the delay of 90.0 s is not over" in said)
+    killed.wait()
+    said = sonde("recover", killed.trace).stderr
+    true(said, "Nothing was sampled: sonde was killed in its delay of 90.0 s." in said)
+    true(said, "Run      known only into its delay" in said)
+
+
 def bytes_anybody_wrote():
     """The state and the rings lie where the target can write."""
     killed = Killed(0.4, 0.6)
@@ -281,5 +291,6 @@ run.case("one that lives elsewhere is refused", one_that_lives_elsewhere)
 run.case("by another path", by_another_path)
 run.case("too few descriptors", too_few_descriptors)
 run.case("its session is gone", without_its_session)
+run.case("in the delay", in_the_delay)
 run.case("bytes that anybody wrote", bytes_anybody_wrote)
 run.done()

@@ -82,7 +82,7 @@ REPORT = {
     "clock": {"source": TEXT, "started_realtime_ns": Maybe(INT),
               "started_ns": INT, "ended_ns": INT},
     "run": {
-        "command": [TEXT], "wall_ns": INT, "paused_ns": INT,
+        "command": [TEXT], "wall_ns": INT, "paused_ns": INT, "delay_ns": Maybe(INT),
         "steady_ns": Maybe(INT), "steady_why": Maybe(TEXT),
         "exit": Maybe({"kind": Words("exit", "signal"), "code": INT}),
         "cpu_ns": Maybe(INT), "cpu_from": Maybe(Words("rusage", "processes")),
