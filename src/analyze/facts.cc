@@ -15,6 +15,8 @@ namespace {
 
 // What is known for less of the run is not said of the run.
 constexpr double kMinCovered = 0.5;
+// CPU times that are known for less of the run are of that part.
+constexpr double kWholeRun = 0.95;
 // The kernel counts a core's time in steps, and a process's on its own clock.
 constexpr double kJiffyNs = 1e7;
 constexpr double kAccountSlack = 0.05;  // cores, and share of a core
@@ -71,10 +73,12 @@ class Builder {
     facts_.ticks = scan_.ticks;
     facts_.windows = std::move(scan_.windows);
     FindSessionEvents();
+    FindCovered();
     FindProcesses();
     FindTotals();
     SpreadUnattributed();
     FindMachine();
+    FindJudged();
     facts_.cgroups = CgroupsOf(store_, scan_);
     facts_.said = AnnotationsOf(store_);
     FindOverhead();
@@ -105,6 +109,7 @@ class Builder {
     run_.end_ns = Add(run_.begin_ns, run_.wall_ns);
 
     run_.delay_ns = MetaNs(store_, "delay_ns");
+    run_.steady_ns = MetaNs(store_, "steady_ns");
     run_.cores = MetaNumber(store_, "cores");
     run_.allowed_cores = MetaNumber(store_, "allowed_cores");
     run_.cpu_limit_cores = MetaNumber(store_, "cpu_limit_cores");
@@ -131,16 +136,47 @@ class Builder {
         w->known = false;
     }
     run_.paused_ns = std::min(run_.paused_ns, run_.wall_ns);
-    run_.steady_ns = MetaNs(store_, "steady_ns");
-    for (CpuWindow& window : facts_.windows)
-      if (run_.steady_ns && window.from_ns < *run_.steady_ns)
-        window.known = false;
+    for (const CpuWindow& w : facts_.windows)
+      if (w.known) run_.sampled_ns += Elapsed(w.from_ns, w.to_ns);
+  }
+
+  // From when to when the CPU times of processes are known. A command that
+  // began in the recording counts from 0, whenever it was first read; what ran
+  // already from its first value.
+  void FindCovered() {
+    cpu_from_ns_ = run_.begin_ns;
+    cpu_to_ns_ = run_.end_ns;
+    if (scan_.ticks == 0) return;
+    int64_t from_ns = run_.begin_ns, to_ns = scan_.last_tick_ns;
+    const std::map<uint32_t, Process>& processes = store_.processes();
+    for (const auto& [number, row] : processes)
+      if (row.cpu_ns >= 0 && row.end_ns != kNoTime)
+        to_ns = std::max(to_ns, row.end_ns);
+    if (!processes.empty() &&
+        !BornInRun(processes.begin()->second.start_ns, run_))
+      from_ns = std::max(from_ns, scan_.first_tick_ns);
+    to_ns = std::min(to_ns, run_.end_ns);
+    if (static_cast<double>(Elapsed(from_ns, to_ns)) >=
+        kWholeRun * static_cast<double>(run_.wall_ns))
+      return;
+    cpu_from_ns_ = from_ns;
+    cpu_to_ns_ = to_ns;
   }
 
   int64_t WallOf(int64_t start_ns, int64_t end_ns) const {
     return Elapsed(
         std::max(start_ns == kNoTime ? run_.begin_ns : start_ns, run_.begin_ns),
         end_ns == kNoTime ? run_.end_ns : end_ns);
+  }
+
+  // CPU time by the part of a life that it is known of. One that counts from 0
+  // may have begun a moment before the run.
+  MaybeNumber CoresOf(const MaybeNs& cpu_ns, bool exact, int64_t start_ns,
+                      int64_t end_ns) const {
+    const int64_t from_ns = BornInRun(start_ns, run_) ? start_ns : cpu_from_ns_;
+    int64_t to_ns = end_ns == kNoTime ? run_.end_ns : end_ns;
+    if (!exact) to_ns = std::min(to_ns, cpu_to_ns_);
+    return Ratio(cpu_ns, static_cast<double>(Elapsed(from_ns, to_ns)));
   }
 
   // A total's growth over a life: from 0 if it began in the recording, else
@@ -175,7 +211,11 @@ class Builder {
         Growth(kScope, row.number, "voluntary_switches", born);
     t.involuntary_switches =
         Growth(kScope, row.number, "involuntary_switches", born);
-    t.cores_used = Ratio(t.cpu_ns, static_cast<double>(t.wall_ns));
+    t.judged_wait_ns = t.wait_ns;
+    const SeriesStat* const wait = scan_.Find(kScope, row.number, "wait_ns");
+    if (wait != nullptr && wait->at_steady)
+      t.judged_wait_ns = AsNs(std::max(0.0, wait->last - *wait->at_steady));
+    t.cores_used = CoresOf(t.cpu_ns, row.cpu_ns >= 0, row.start_ns, row.end_ns);
     return t;
   }
 
@@ -197,7 +237,7 @@ class Builder {
     p.cpu_exact = row.cpu_ns >= 0 && p.cpu_ns.has_value();
     p.user_ns = GrowthNs(kScope, id, "cpu_user_ns", born);
     p.system_ns = GrowthNs(kScope, id, "cpu_system_ns", born);
-    p.cores_used = Ratio(p.cpu_ns, static_cast<double>(p.wall_ns));
+    p.cores_used = CoresOf(p.cpu_ns, p.cpu_exact, row.start_ns, row.end_ns);
     p.rss_peak_bytes = Peak(kScope, id, "rss_bytes");
     p.pss_peak_bytes = Peak(kScope, id, "pss_bytes");
     p.threads_peak = Peak(kScope, id, "threads");
@@ -250,13 +290,15 @@ class Builder {
     for (const ShortProcesses& s : facts_.short_processes) AddTo(sum, s.cpu_ns);
     run_.cpu_ns = sum;
     run_.cpu_from = sum ? "processes" : "";
+    run_.cpu_wall_ns = Elapsed(cpu_from_ns_, cpu_to_ns_);
     const MaybeNs tree = MetaNs(store_, "tree_cpu_ns");
     if (tree && *tree >= sum.value_or(0)) {
       run_.cpu_ns = tree;
       run_.cpu_from = "rusage";
+      run_.cpu_wall_ns = run_.wall_ns;
     }
     if (run_.cpu_ns) run_.unattributed_cpu_ns = *run_.cpu_ns - sum.value_or(0);
-    run_.cores_used = Ratio(run_.cpu_ns, static_cast<double>(run_.wall_ns));
+    run_.cores_used = Ratio(run_.cpu_ns, static_cast<double>(run_.cpu_wall_ns));
     run_.max_rss_bytes = MetaNumber(store_, "max_rss_bytes");
 
     const double whole = static_cast<double>(run_.cpu_ns.value_or(0));
@@ -293,13 +335,22 @@ class Builder {
     for (CpuWindow& w : facts_.windows) w.tree_cores += cores;
   }
 
-  // What was busy and not ours. `busy` and `tree` are core-nanoseconds of the
-  // same `known_ns`.
-  MaybeNumber OtherCores(double busy, double tree, double known_ns) const {
-    const double wall_ns = static_cast<double>(run_.wall_ns);
-    if (known_ns < kMinCovered * wall_ns) return std::nullopt;
-    const double sonde =
-        MetaNumber(store_, "overhead_cpu_ns").value_or(0) / wall_ns;
+  // What was busy and not ours, of `wall_ns` of the run: where both accounts
+  // are known.
+  MaybeNumber OtherCores(int64_t wall_ns) const {
+    double known_ns = 0, busy = 0, tree = 0;
+    for (const CpuWindow& w : facts_.windows) {
+      if (!w.machine_known || !w.known) continue;
+      const double ns = static_cast<double>(Elapsed(w.from_ns, w.to_ns));
+      known_ns += ns;
+      busy += w.busy_cores * ns;
+      tree += w.tree_cores * ns;
+    }
+    if (!run_.cpu_ns || known_ns == 0 ||
+        known_ns < kMinCovered * static_cast<double>(wall_ns))
+      return std::nullopt;
+    const double sonde = MetaNumber(store_, "overhead_cpu_ns").value_or(0) /
+                         static_cast<double>(run_.wall_ns);
     const double other = (busy - tree) / known_ns - sonde;
     const double doubt = kAccountSlack * (1 + tree / known_ns) +
                          facts_.machine.cores * kJiffyNs / known_ns;
@@ -310,7 +361,6 @@ class Builder {
   void FindMachine() {
     MachineFacts& m = facts_.machine;
     double known_ns = 0, busy = 0, iowait = 0, steal = 0;
-    double both_ns = 0, both_busy = 0, tree = 0;  // the tree is known as well
     for (const CpuWindow& w : facts_.windows) {
       if (!w.machine_known) continue;
       const double ns = static_cast<double>(Elapsed(w.from_ns, w.to_ns));
@@ -318,10 +368,6 @@ class Builder {
       busy += w.busy_cores * ns;
       iowait += w.iowait_cores * ns;
       steal += w.steal_cores * ns;
-      if (!w.known) continue;
-      both_ns += ns;
-      both_busy += w.busy_cores * ns;
-      tree += w.tree_cores * ns;
     }
     for (const auto& [id, row] : store_.series())
       if (row.scope == Series::Scope::kMachine &&
@@ -333,8 +379,7 @@ class Builder {
       m.iowait_cores = iowait / known_ns;
       m.steal_cores = steal / known_ns;
     }
-    if (run_.cpu_ns && both_ns > 0)
-      m.other_cores = OtherCores(both_busy, tree, both_ns);
+    m.other_cores = OtherCores(run_.wall_ns);
     constexpr auto kScope = Series::Scope::kMachine;
     m.mem_total_bytes = Peak(kScope, 0, "mem_total_bytes");
     m.swap_total_bytes = Peak(kScope, 0, "swap_total_bytes");
@@ -361,6 +406,35 @@ class Builder {
     m.load1_peak = Peak(kScope, 0, "load1");
   }
 
+  void FindJudged() {
+    JudgedFacts& judged = facts_.judged;
+    judged = {run_.cpu_wall_ns, run_.cores_used, facts_.machine.other_cores,
+              facts_.machine.psi_io_some};
+    if (!run_.steady_ns) return;
+    double cpu_ns = 0;
+    judged.wall_ns = 0;
+    for (CpuWindow& w : facts_.windows) {
+      if (w.from_ns < *run_.steady_ns) w.known = false;
+      if (!w.known) continue;
+      const int64_t ns = Elapsed(w.from_ns, w.to_ns);
+      judged.wall_ns += ns;
+      cpu_ns += w.tree_cores * static_cast<double>(ns);
+    }
+    if (run_.cpu_ns)
+      judged.cores_used =
+          Ratio(AsNs(cpu_ns), static_cast<double>(judged.wall_ns));
+    judged.other_cores = OtherCores(judged.wall_ns);
+    judged.psi_io_some.reset();
+    const SeriesStat* io =
+        scan_.Find(Series::Scope::kMachine, 0, "psi_io_some_ns");
+    if (io == nullptr || !io->at_steady) return;
+    const int64_t ns =
+        Elapsed(*run_.steady_ns, Add(io->first_ns, io->covered_ns));
+    if (ns > 0)
+      judged.psi_io_some = std::clamp(
+          (io->last - *io->at_steady) / static_cast<double>(ns), 0.0, 1.0);
+  }
+
   void FindOverhead() {
     OverheadFacts& o = facts_.overhead;
     o.cpu_ns = MetaNs(store_, "overhead_cpu_ns");
@@ -377,6 +451,7 @@ class Builder {
   const Store& store_;
   RunFacts& run_;
   Scan scan_;
+  int64_t cpu_from_ns_ = 0, cpu_to_ns_ = 0;  // CPU times are known
 };
 
 }  // namespace

@@ -35,8 +35,9 @@ struct ThreadFacts {
   std::string name;
   int64_t wall_ns = 0;
   MaybeNs cpu_ns;
-  MaybeNs wait_ns;        // ready to run, but no core was free
-  MaybeNumber cpu_share;  // of the run's CPU time
+  MaybeNs wait_ns;         // ready to run, but no core was free
+  MaybeNs judged_wait_ns;  // of that, in the part that is judged
+  MaybeNumber cpu_share;   // of the run's CPU time
   MaybeNumber cores_used;
   MaybeNumber voluntary_switches, involuntary_switches;
 };
@@ -95,12 +96,17 @@ struct RunFacts {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   int64_t wall_ns = 0;
-  int64_t paused_ns = 0;  // of wall_ns: collection was paused
-  MaybeNs delay_ns;       // `--delay`: nothing was to be sampled before
+  int64_t paused_ns = 0;   // of wall_ns: collection was paused
+  MaybeNs delay_ns;        // `--delay`: nothing was to be sampled before
+  int64_t sampled_ns = 0;  // of wall_ns: samples cover it
   // `--delay auto` found the start-up to be over then; earlier windows are not
   // known.
   MaybeNs steady_ns;
   MaybeNs cpu_ns;
+  // The part of wall_ns that cpu_ns is of. All of it, unless nobody saw what
+  // the processes used at its begin (they ran already) or its end (sonde was
+  // killed).
+  int64_t cpu_wall_ns = 0;
   // Where cpu_ns comes from: "rusage" (the kernel's account of the command and
   // its waited-for descendants) or "processes" (the sum of those seen).
   std::string cpu_from;
@@ -111,10 +117,18 @@ struct RunFacts {
   MaybeNumber cpu_limit_cores;
   // min of the two above: what the run can use. Absent if not known.
   MaybeNumber capacity_cores;
-  MaybeNumber cores_used;  // cpu_ns / wall_ns
+  MaybeNumber cores_used;  // cpu_ns / cpu_wall_ns
   // The kernel's account: the most memory that one process had, of the command
   // and the descendants it waited for.
   MaybeNumber max_rss_bytes;
+};
+
+// The part of the run that the verdict is about: what comes after steady_ns, as
+// far as samples cover it; without that moment, the whole run.
+struct JudgedFacts {
+  int64_t wall_ns = 0;
+  MaybeNumber cores_used, other_cores;
+  MaybeNumber psi_io_some;
 };
 
 // What happened in one short stretch of the run. All windows are equally long
@@ -161,6 +175,7 @@ struct RunSeries;
 struct Facts {
   std::shared_ptr<const Store> store;
   RunFacts run;
+  JudgedFacts judged;
   std::vector<ProcessFacts> processes;          // most CPU first
   std::vector<ShortProcesses> short_processes;  // most CPU first
   MachineFacts machine;

@@ -6,6 +6,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/command_words.h"
+#include "analyze/scan.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
@@ -19,11 +20,21 @@ constexpr double kWaitingCores = 0.25;
 constexpr double kSharedMachine = 0.25;
 constexpr double kHeldUp = 0.25;
 
-// "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many.
+// "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many; and when, if
+// that is not the whole run.
 std::string OfCores(const Facts& facts) {
-  const double used = facts.run.cores_used.value_or(0);
-  if (!facts.run.capacity_cores) return fmt::format("{:.2f} cores", used);
-  return fmt::format("{:.2f} of {:g} cores", used, *facts.run.capacity_cores);
+  const RunFacts& run = facts.run;
+  const double used = facts.judged.cores_used.value_or(0);
+  std::string out = run.capacity_cores ? fmt::format("{:.2f} of {:g} cores",
+                                                     used, *run.capacity_cores)
+                                       : fmt::format("{:.2f} cores", used);
+  if (run.steady_ns)
+    out += fmt::format(" from {} on",
+                       FormatDuration(Elapsed(run.begin_ns, *run.steady_ns)));
+  else if (run.cpu_wall_ns < run.wall_ns)
+    out += fmt::format(" in the {} that were sampled",
+                       FormatDuration(run.cpu_wall_ns));
+  return out;
 }
 
 constexpr char kWhoElse[] =
@@ -50,11 +61,11 @@ std::string LongerOrFiner(const Facts& facts) {
 
 std::string FindTheWait(const Facts& facts) {
   std::string out = "More or faster cores will not help. ";
-  if (facts.machine.psi_io_some.value_or(0) >= kHeldUp)
+  if (facts.judged.psi_io_some.value_or(0) >= kHeldUp)
     out += fmt::format(
         "Storage was waited for {} of the time: read ahead, read less, or keep "
         "the data in memory. ",
-        FormatShare(*facts.machine.psi_io_some));
+        FormatShare(*facts.judged.psi_io_some));
   return out + fmt::format(
                    "See in which system calls it waits: strace -f -c "
                    "-w {}",
@@ -113,22 +124,23 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
     return {
         fmt::format("Ran {}: too short to judge.", FormatDuration(run.wall_ns)),
         LongerOrFiner(facts)};
-  if (!run.cores_used)
+  if (!facts.judged.cores_used)
     return {fmt::format(
                 "Ran {}, but no CPU times were collected: it cannot be judged.",
                 FormatDuration(run.wall_ns)),
             "`sonde doctor` says why, and what enables them."};
   const double capacity =
       run.capacity_cores.value_or(std::max<double>(1, facts.machine.cores));
-  const double other = facts.machine.other_cores.value_or(0);
+  const double other = facts.judged.other_cores.value_or(0);
   const double wait = GreatestWait(facts);
   if (HeldUpByOthers(facts))
     return {
         fmt::format(
             "Held up by other programs: they used {:.2f} cores, this one "
-            "{}; a thread was ready for {:.0f} % of the run without "
-            "getting a core.",
-            other, OfCores(facts), wait * 100),
+            "{}; a thread was ready for {:.0f} % of {} without getting a core.",
+            other, OfCores(facts), wait * 100,
+            run.steady_ns || run.cpu_wall_ns < run.wall_ns ? "that time"
+                                                           : "the run"),
         fmt::format("Run it again when they are done, or move them to other "
                     "cores (taskset) or behind it (nice): {}.",
                     kWhoElse)};
@@ -138,7 +150,7 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
                     FormatShare(1 - AcceleratorsOf(facts).IdleShare())),
         "Look inside for what they compute: lower precision, better "
         "kernels and fewer copies make it less."};
-  if (*run.cores_used < kWaitingCores)
+  if (*facts.judged.cores_used < kWaitingCores)
     return {fmt::format("Mostly waiting: the program used {}.", OfCores(facts)),
             FindTheWait(facts)};
   if (other >= kSharedMachine * capacity)

@@ -76,6 +76,8 @@ class Scanner {
     AddUnsampled();
     Scan out;
     out.ticks = ticks_;
+    out.first_tick_ns = first_tick_ns_;
+    out.last_tick_ns = last_tick_ns_;
     out.windows = Windows();
     for (const auto& [id, row] : store_.series()) {
       const Follower* f = Find(id);
@@ -215,6 +217,7 @@ class Scanner {
         const bool first = f.stat.values == 0;
         const double before = first ? 0 : f.stat.last;
         f.stat.Add(value, now);
+        if (run_.steady_ns && now <= *run_.steady_ns) f.stat.at_steady = value;
         processes |= f.role == Role::kProcessCpu || f.role == Role::kThreadCpu;
         cores |= f.role == Role::kCore;
         if (!forward || f.role == Role::kOther || value < before) continue;
@@ -247,7 +250,8 @@ class Scanner {
                int64_t now) {
     const int64_t elapsed = Elapsed(since, now);
     if (of_processes) {
-      ++ticks_;
+      if (ticks_++ == 0) first_tick_ns_ = now;
+      last_tick_ns_ = std::max(now, ticks_ == 1 ? now : last_tick_ns_);
       // What came before a late first tick was not seen.
       if (group.begun || elapsed <= 2 * width_ns_)
         covered_.Add(since, now, static_cast<double>(elapsed));
@@ -368,6 +372,7 @@ class Scanner {
   std::unordered_map<uint32_t, Group> groups_;
   uint64_t process_groups_ = 0;  // bit set of group ids
   uint64_t ticks_ = 0;
+  int64_t first_tick_ns_ = 0, last_tick_ns_ = 0;
   std::unordered_map<uint64_t, uint32_t> user_of_;  // process and thread
   std::vector<Use> uses_;                           // by user, of this tick
   std::vector<uint32_t> active_;  // users with something in this tick

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +28,7 @@ struct SeriesStat {
   int64_t first_ns = 0;    // tick of the first value
   int64_t last_ns = 0;     // tick of the last change
   int64_t covered_ns = 0;  // from the first value to its group's last tick
+  std::optional<double> at_steady;  // its value at run.steady_ns
 
   void Add(double value, int64_t now_ns);
 };
@@ -55,7 +57,8 @@ class SpanSum {
 struct Scan {
   std::unordered_map<uint32_t, SeriesStat> stats;  // by series id
   std::vector<CpuWindow> windows;
-  uint64_t ticks = 0;
+  uint64_t ticks = 0;                           // of processes
+  int64_t first_tick_ns = 0, last_tick_ns = 0;  // of these
 
   // Null if the series does not exist or never had a value.
   const SeriesStat* Find(Series::Scope scope, uint32_t id,

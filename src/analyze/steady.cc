@@ -70,7 +70,7 @@ Steady SteadyOf(const Facts& facts) {
     known_ns += Ns(w);
   }
   const double ticks = static_cast<double>(facts.ticks) * known_ns /
-                       static_cast<double>(facts.run.wall_ns);
+                       std::max(1.0, static_cast<double>(facts.run.sampled_ns));
   if (ticks < kMinTicks || known_ns < static_cast<double>(kMinWallNs)) {
     out.windows.clear();
     out.not_enough_data =
@@ -109,15 +109,16 @@ double GreatestWait(const Facts& facts) {
   double ns = 0;
   for (const ProcessFacts& p : facts.processes)
     for (const ThreadFacts& t : p.threads)
-      ns = std::max(ns, static_cast<double>(t.wait_ns.value_or(0)));
-  return std::min(1.0, ns / static_cast<double>(facts.run.wall_ns));
+      ns = std::max(ns, static_cast<double>(t.judged_wait_ns.value_or(0)));
+  return std::min(
+      1.0, ns / std::max(1.0, static_cast<double>(facts.judged.wall_ns)));
 }
 
 bool HeldUpByOthers(const Facts& facts) {
   const double capacity = facts.run.capacity_cores.value_or(
       std::max<double>(1, facts.machine.cores));
   return GreatestWait(facts) >= kHeldUp &&
-         facts.machine.other_cores.value_or(0) >= kSharedMachine * capacity;
+         facts.judged.other_cores.value_or(0) >= kSharedMachine * capacity;
 }
 
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {

@@ -38,12 +38,12 @@ inline constexpr uint64_t kMinTicks = 10;
 // Keeps pointers into facts.windows.
 Steady SteadyOf(const Facts& facts);
 
-// The greatest share of the run for which a thread was ready to run, but no
-// core was free for it.
+// The greatest share of the time judged for which a thread was ready to run,
+// but no core was free for it.
 double GreatestWait(const Facts& facts);
 
 // Other programs had so many of the cores that one of its threads was ready for
-// a quarter of the run without getting one: what it would do alone is not
+// a quarter of that time without getting one: what it would do alone is not
 // known.
 bool HeldUpByOthers(const Facts& facts);
 

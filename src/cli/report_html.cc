@@ -150,11 +150,7 @@ class Page {
     Tile("Time", FormatDuration(run.wall_ns));
     Tile("CPU time",
          run.cpu_ns ? FormatDuration(*run.cpu_ns) : "not collected");
-    if (run.cores_used)
-      Tile("Cores used", run.capacity_cores
-                             ? fmt::format("{:.2f} of {:g}", *run.cores_used,
-                                           *run.capacity_cores)
-                             : fmt::format("{:.2f}", *run.cores_used));
+    if (run.cores_used) Tile("Cores used", CoresUsedText(run));
     Tile("Memory, largest process",
          run.max_rss_bytes ? FormatBytes(*run.max_rss_bytes) : "not collected");
     Tile("Processes", fmt::format("{}", facts_.store->processes().size()));

@@ -92,6 +92,16 @@ std::string WatchedText(const Report& report) {
   return Printable(report.facts.store->Meta("watched"));
 }
 
+std::string CoresUsedText(const RunFacts& run) {
+  std::string text = fmt::format("{:.2f} ", run.cores_used.value_or(0));
+  if (run.capacity_cores) text += fmt::format("of {:g} ", *run.capacity_cores);
+  text += "cores";
+  if (run.cpu_wall_ns < run.wall_ns)
+    text += fmt::format(" in the {} that were sampled",
+                        FormatDuration(run.cpu_wall_ns));
+  return text;
+}
+
 std::string RunText(const Report& report) {
   const RunFacts& run = report.facts.run;
   const Store& store = *report.facts.store;
@@ -103,11 +113,7 @@ std::string RunText(const Report& report) {
                        FormatDuration(*run.delay_ns));
   if (run.cpu_ns) {
     text += fmt::format(", {} CPU", FormatDuration(*run.cpu_ns));
-    if (run.cores_used)
-      text += run.capacity_cores
-                  ? fmt::format(" ({:.2f} of {:g} cores)", *run.cores_used,
-                                *run.capacity_cores)
-                  : fmt::format(" ({:.2f} cores)", *run.cores_used);
+    if (run.cores_used) text += fmt::format(" ({})", CoresUsedText(run));
   } else {
     text += ", CPU not collected";
   }
@@ -124,6 +130,8 @@ std::string RunText(const Report& report) {
                   " on"
             : "as a whole",
         Printable(why, 120));
+  if (run.steady_ns && report.facts.judged.cores_used)
+    text += fmt::format(": {:.2f} cores used", *report.facts.judged.cores_used);
   if (const std::string exit = store.Meta("exit"); !exit.empty())
     text += ", " + Printable(exit, 20);
   // The command itself, or what it left behind.

@@ -33,6 +33,9 @@ std::string CommandText(const Report& report);
 // What was recorded while it ran already; empty if a command was started.
 std::string WatchedText(const Report& report);
 std::string RunText(const Report& report);
+// "1.30 of 2 cores"; behind it when, if the CPU time of some of the run is not
+// known.
+std::string CoresUsedText(const RunFacts& run);
 // `brief`: without disks, network and pressure.
 std::string MachineText(const Facts& facts, bool brief);
 std::string OverheadText(const Report& report);

@@ -1,0 +1,76 @@
+// Facts of a run of which only a part was sampled, or is judged.
+
+#include <gtest/gtest.h>
+
+#include "analyze/facts.h"
+#include "analyze/made_run.h"
+#include "analyze/scan.h"
+#include "analyze/steady.h"
+
+namespace sonde {
+namespace {
+
+TEST(FactsPartTest, CoresAreOfTheTimeThatSamplesCover) {
+  MadeRun run;
+  run.workers = {{.name = "work", .cores = run.Always(0.8)}};
+  run.meta["ended_ns"] = std::to_string(MadeRun::kBeginNs + 40 * kNsPerSec);
+  Facts facts = run.Make();
+  EXPECT_EQ(facts.run.wall_ns, 40 * kNsPerSec);
+  EXPECT_EQ(facts.run.cpu_wall_ns, 10 * kNsPerSec);
+  EXPECT_NEAR(*facts.run.cores_used, 0.8, 1e-6);
+  EXPECT_NEAR(*facts.processes[0].cores_used, 0.8, 1e-6);
+  EXPECT_NEAR(*facts.judged.cores_used, 0.8, 1e-6);
+  // The kernel's account at the end is of all of it.
+  run.meta["tree_cpu_ns"] = std::to_string(20 * kNsPerSec);
+  facts = run.Make();
+  EXPECT_EQ(facts.run.cpu_wall_ns, 40 * kNsPerSec);
+  EXPECT_NEAR(*facts.run.cores_used, 0.5, 1e-6);
+}
+
+TEST(FactsPartTest, AWatchThatBeganLateCountsFromItsFirstSample) {
+  MadeRun run;
+  run.workers = {{.name = "work", .cores = run.Always(0.8), .from_s = -5}};
+  run.meta["started_ns"] = std::to_string(MadeRun::kBeginNs - 3 * kNsPerSec);
+  const Facts facts = run.Make();
+  EXPECT_EQ(facts.run.wall_ns, 13 * kNsPerSec);
+  EXPECT_EQ(facts.run.cpu_wall_ns, 10 * kNsPerSec);
+  EXPECT_NEAR(*facts.run.cores_used, 0.8, 1e-6);
+}
+
+TEST(FactsPartTest, CoresOfAProcessAreOfItsWholeLife) {
+  MadeRun run;
+  run.workers = {{.name = "work",
+                  .cores = run.Always(0),
+                  .from_s = -0.5,
+                  .to_s = 0.5,
+                  .exact_ns = kNsPerSec}};
+  EXPECT_NEAR(*run.Make().processes[0].cores_used, 1, 1e-6)
+      << "it began half a second before it was watched";
+}
+
+TEST(FactsPartTest, WhatIsJudgedAfterTheStartUpAndTheStartUpAreTheWhole) {
+  MadeRun run;
+  run.workers = {{.name = "work",
+                  .cores = [](double s) { return s < 6 ? 1.5 : 0.2; },
+                  .wait = [](double s) { return s < 6 ? 0.5 : 0.1; }}};
+  run.others = [](double s) { return s < 6 ? 0.5 : 1.0; };
+  run.meta["steady_ns"] = std::to_string(MadeRun::kBeginNs + 6 * kNsPerSec);
+  const Facts facts = run.Make();
+  EXPECT_EQ(facts.judged.wall_ns, 4 * kNsPerSec);
+  EXPECT_NEAR(*facts.judged.cores_used, 0.2, 0.01);
+  EXPECT_NEAR(*facts.judged.other_cores, 1.0, 0.01);
+  EXPECT_NEAR(*facts.run.cores_used, 0.98, 0.01) << "of the whole run";
+  EXPECT_NEAR(*facts.machine.other_cores, 0.7, 0.01);
+  EXPECT_NEAR(GreatestWait(facts), 0.1, 0.01);
+  double start_up_ns = 0;
+  for (const CpuWindow& w : facts.windows)
+    if (w.from_ns < *facts.run.steady_ns)
+      start_up_ns +=
+          w.tree_cores * static_cast<double>(Elapsed(w.from_ns, w.to_ns));
+  EXPECT_NEAR(start_up_ns + *facts.judged.cores_used *
+                                static_cast<double>(facts.judged.wall_ns),
+              static_cast<double>(*facts.run.cpu_ns), 1e6);
+}
+
+}  // namespace
+}  // namespace sonde
