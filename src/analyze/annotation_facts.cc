@@ -9,13 +9,20 @@
 namespace sonde {
 namespace {
 
-// Images of processes and our own session are not the program's slices.
-bool OfTheProgram(const Store& store, uint32_t track_id) {
-  const auto track = store.tracks().find(track_id);
-  if (track == store.tracks().end()) return true;
-  const std::string_view name = store.Str(track->second.name);
-  return !(track->second.kind == Track::Kind::kProcess && name == "images") &&
-         !(track->second.kind == Track::Kind::kMachine && name == "session");
+// The slices of a name without its moments: both are in the sums, and a moment
+// takes no time.
+NameAggregate WithoutMoments(const NameAggregate& sum) {
+  NameAggregate out = sum;
+  out.count = 0;
+  out.durations = {};
+  for (const auto& [bucket, count] : sum.durations.buckets()) {
+    if (bucket == 0) continue;
+    out.min = out.count > 0 ? out.min
+                            : std::max(sum.min, Histogram::LowerBound(bucket));
+    out.count += count;
+    out.durations.Add(bucket, count);
+  }
+  return out;
 }
 
 // Most self time first.
@@ -25,16 +32,16 @@ std::vector<SliceFacts> SlicesOf(
   double all_self = 0;
   for (const auto& [name, sum] : sums)
     all_self += static_cast<double>(std::max<int64_t>(0, sum.self));
-  for (const auto& [name, sum] : sums) {
+  for (const auto& [name, all] : sums) {
+    const NameAggregate sum = WithoutMoments(all);
+    if (sum.count == 0) continue;
     SliceFacts s;
     s.name = store.Str(name);
     s.count = sum.count;
     s.total_ns = sum.sum;
     s.self_ns = std::max<int64_t>(0, sum.self);
-    // Of buckets, so right within 13 %; but never outside what there was.
-    const uint64_t max = std::max(sum.min, sum.max);
-    s.p50_ns = std::clamp(sum.durations.Quantile(0.5), sum.min, max);
-    s.p99_ns = std::clamp(sum.durations.Quantile(0.99), sum.min, max);
+    s.p50_ns = sum.Quantile(0.5);
+    s.p99_ns = sum.Quantile(0.99);
     s.share = all_self > 0 ? static_cast<double>(s.self_ns) / all_self : 0;
     out.push_back(std::move(s));
   }
@@ -117,7 +124,7 @@ AnnotationFacts AnnotationsOf(const Store& store) {
   std::map<uint32_t, NameAggregate> all;
   std::map<uint32_t, std::map<uint32_t, NameAggregate>> by_track;
   for (const TrackTotal& total : store.totals()) {
-    if (!OfTheProgram(store, total.track)) continue;
+    if (!store.OfTheProgram(total.track)) continue;
     all[total.aggregate.name].Merge(total.aggregate);
     by_track[total.track][total.aggregate.name].Merge(total.aggregate);
   }

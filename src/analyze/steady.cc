@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "analyze/scan.h"
 #include "base/text.h"
@@ -16,6 +17,16 @@ constexpr double kWorkLevel = 0.5;
 
 constexpr double kSharedMachine = 0.25;  // of the cores it may use
 constexpr double kHeldUp = 0.25;         // of the run
+
+// A command line of fewer characters says nothing beside a name.
+constexpr size_t kMinShown = 8;
+
+// The last part of a path.
+std::string_view BaseOf(std::string_view word) {
+  if (!word.empty() && word.back() != '/')
+    word.remove_prefix(word.rfind('/') + 1);
+  return word;
+}
 
 double Ns(const CpuWindow& window) {
   return static_cast<double>(Elapsed(window.from_ns, window.to_ns));
@@ -124,17 +135,26 @@ bool HeldUpByOthers(const Facts& facts) {
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
   // Where program and script lie says less than what they are called.
   std::string shown;
+  // A name that is none of the words was given by the program itself.
+  bool own_name = !process.name.empty();
   for (std::string_view rest = process.cmdline; !rest.empty();) {
     std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    own_name &= !BaseOf(word).starts_with(process.name);
     const bool path = word.starts_with('/') || word.starts_with("./");
-    if (path && word.back() != '/') word.remove_prefix(word.rfind('/') + 1);
+    if (path) word = BaseOf(word);
     shown += word;
     if (!rest.empty()) shown += ' ';
   }
-  if (!shown.empty()) return Printable(shown, max_chars);
-  if (!process.name.empty()) return Printable(process.name, max_chars);
-  return fmt::format("process {}", process.row.number);
+  if (shown.empty() && process.name.empty())
+    return fmt::format("process {}", process.row.number);
+  if (shown.empty()) return Printable(process.name, max_chars);
+  if (!own_name) return Printable(shown, max_chars);
+  const std::string name = Printable(process.name, max_chars);
+  const size_t brackets = 3;
+  if (name.size() + brackets + kMinShown > max_chars) return name;
+  return fmt::format("{} ({})", name,
+                     Printable(shown, max_chars - name.size() - brackets));
 }
 
 }  // namespace sonde

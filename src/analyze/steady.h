@@ -48,7 +48,8 @@ double GreatestWait(const Facts& facts);
 bool HeldUpByOthers(const Facts& facts);
 
 // How a process is called in a sentence: its command line without the directory
-// and cut short, else its name, else its number. Safe to print.
+// and cut short, else its name, else its number. A name that it gave itself
+// comes first: "rank 3 (python3 train.py)". Safe to print.
 std::string CallProcess(const ProcessFacts& process, size_t max_chars = 40);
 
 }  // namespace sonde

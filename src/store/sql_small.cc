@@ -142,16 +142,21 @@ std::unique_ptr<SqlRows> OpenTracks(const Store& store,
   if (request.Uses(kEvents))
     for (const FrameRef& chunk : store.event_chunks())
       events[chunk.events.track] += chunk.events.count;
-  return MapRows(store.tracks(), request,
-                 [&store, events](const Track& track, Cells& row) {
-                   const auto count = events.find(track.id);
-                   row = {IdOrNull(track.id),
-                          NameOf(track.kind),
-                          TextOrNull(store, track.name),
-                          IdOrNull(track.process),
-                          IdOrNull(track.thread),
-                          count == events.end() ? int64_t{0} : count->second};
-                 });
+  return MapRows(
+      store.tracks(), request,
+      [&store, events](const Track& track, Cells& row) {
+        const auto count = events.find(track.id);
+        const auto thread = store.threads().find(track.thread);
+        row = {
+            IdOrNull(track.id),
+            NameOf(track.kind),
+            TextOrNull(store, track.name != 0 || thread == store.threads().end()
+                                  ? track.name
+                                  : thread->second.name),
+            IdOrNull(track.process),
+            IdOrNull(track.thread),
+            count == events.end() ? int64_t{0} : count->second};
+      });
 }
 
 std::unique_ptr<SqlRows> OpenStacks(const Store& store,

@@ -131,11 +131,15 @@ class Store {
   // `--max-size` gave up.
   const std::vector<TrackTotal>& totals() const;
 
+  // False for what sonde itself puts on the timeline: the images of processes,
+  // and the session.
+  bool OfTheProgram(uint32_t track) const;
+
   // Cost by name, most expensive first. Events that begin in the window count,
-  // with their whole duration. `track` 0: all tracks. From the totals and the
-  // chunks' aggregates; only chunks at the window's borders are decoded.
-  // Self times at the borders of a window and of a cut-off recording are exact
-  // unless a slice has more than 2^18 slices inside it.
+  // with their whole duration. `track` 0: all of the program. From the totals
+  // and the chunks' aggregates; only chunks at the window's borders are
+  // decoded. Self times at the borders of a window and of a cut-off recording
+  // are exact unless a slice has more than 2^18 slices inside it.
   std::vector<OpTotal> TopOps(TimeRange window = {}, uint32_t track = 0) const;
 
  private:

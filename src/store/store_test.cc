@@ -48,6 +48,30 @@ void ExpectSame(const std::vector<OpTotal>& ops,
   }
 }
 
+TEST(StoreTest, TopOpsAreOfTheProgramUnlessATrackIsNamed) {
+  const auto bytes = std::make_shared<std::string>();
+  const auto w = TraceWriter::CreateInMemory(FileHeader{}, bytes);
+  Track images, loader;
+  images.kind = Track::Kind::kProcess;
+  images.name = w->Intern("images");
+  loader.kind = Track::Kind::kThread;
+  const uint32_t ours = w->AddTrack(images), theirs = w->AddTrack(loader);
+  Event event;
+  event.dur_ns = 1000;
+  event.name = w->Intern("python3");
+  w->AddEvent(ours, event);
+  event.name = w->Intern("load");
+  w->AddEvent(theirs, event);
+  ASSERT_TRUE(w->Close().ok());
+  const auto store = Store::OfBytes(bytes, "made").Take();
+  for (const TimeRange window : {TimeRange{}, TimeRange{0, 10}}) {
+    const std::vector<OpTotal> ops = store->TopOps(window);
+    ASSERT_EQ(ops.size(), 1u);
+    EXPECT_EQ(store->Str(ops[0].name), "load");
+    ASSERT_EQ(store->TopOps(window, ours).size(), 1u);
+  }
+}
+
 TEST(StoreTest, TopOpsOfAnyWindowEqualASumOverTheEvents) {
   StoredTrace trace(60'000, 7);
   const auto store = trace.Open();

@@ -175,6 +175,14 @@ const std::vector<TrackTotal>& Store::totals() const {
   return late_->totals;
 }
 
+bool Store::OfTheProgram(uint32_t track) const {
+  const auto row = tracks().find(track);
+  if (row == tracks().end()) return true;
+  const std::string_view name = Str(row->second.name);
+  return !(row->second.kind == Track::Kind::kProcess && name == "images") &&
+         !(row->second.kind == Track::Kind::kMachine && name == "session");
+}
+
 std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
   std::unordered_map<uint32_t, NameAggregate> sums;
   const auto add = [&](const NameAggregate& row) {
@@ -182,9 +190,12 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
     sum.name = row.name;
     sum.Merge(row);
   };
+  const auto wanted = [&](uint32_t id) {
+    return track != 0 ? id == track : OfTheProgram(id);
+  };
   if (window.begin_ns <= range_.begin_ns && window.end_ns > range_.end_ns) {
     for (const TrackTotal& row : totals())
-      if (track == 0 || row.track == track) add(row.aggregate);
+      if (wanted(row.track)) add(row.aggregate);
   } else {
     std::vector<NameAggregate> rows;
     EventColumns events;
@@ -192,7 +203,7 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
     for (size_t at = 0; at < event_chunks_.size(); ++at) {
       const FrameRef& chunk = event_chunks_[at];
       const EventChunkInfo& info = chunk.events;
-      if (track != 0 && info.track != track) continue;
+      if (!wanted(info.track)) continue;
       if (info.end_ns < window.begin_ns || info.begin_ns >= window.end_ns)
         continue;
       if (!chunk.journal && info.begin_ns >= window.begin_ns &&
@@ -219,12 +230,8 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
     const NameAggregate& sum = entry.second;
     // Sums without an event are damage; they must not look like one.
     if (sum.count == 0 || sum.min > sum.max) continue;
-    const auto within = [&](uint64_t estimate) {
-      return std::clamp(estimate, sum.min, sum.max);
-    };
     out.push_back({sum.name, sum.count, sum.sum, sum.self, sum.min, sum.max,
-                   within(sum.durations.Quantile(0.5)),
-                   within(sum.durations.Quantile(0.99))});
+                   sum.Quantile(0.5), sum.Quantile(0.99)});
   }
   std::sort(out.begin(), out.end(), [](const OpTotal& a, const OpTotal& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;

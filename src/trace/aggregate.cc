@@ -1,6 +1,7 @@
 #include "trace/aggregate.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sonde {
 
@@ -18,20 +19,33 @@ void Histogram::Merge(const Histogram& other) {
   for (const auto& [bucket, count] : other.buckets_) Add(bucket, count);
 }
 
-uint64_t Histogram::Quantile(double share) const {
-  uint64_t total = 0;
-  for (const auto& entry : buckets_) total += entry.second;
-  if (total == 0) return 0;
-  const double wanted = share * static_cast<double>(total);
-  uint64_t seen = 0;
-  for (const auto& [bucket, count] : buckets_) {
-    seen += count;
-    if (static_cast<double>(seen) < wanted) continue;
-    const uint64_t low = LowerBound(bucket);
-    if (bucket + 1 == kBuckets) return low;
-    return low + (LowerBound(bucket + 1) - low) / 2;
+uint64_t NameAggregate::Quantile(double share) const {
+  const auto& buckets = durations.buckets();
+  double total = 0;
+  for (const auto& entry : buckets) total += static_cast<double>(entry.second);
+  if (!(total > 0) || min > max) return 0;
+  // The rank of the one that is looked for: 1 is the shortest.
+  const double rank = std::clamp(std::ceil(share * total), 1.0, total);
+  if (rank == 1) return min;
+  if (rank == total) return max;
+  double before = 0;
+  for (const auto& [bucket, entries] : buckets) {
+    const double hits = static_cast<double>(entries);
+    if (before + hits < rank) {
+      before += hits;
+      continue;
+    }
+    const uint64_t low = std::max(min, Histogram::LowerBound(bucket));
+    const uint64_t high = bucket + 1 < Histogram::kBuckets
+                              ? std::min(max, Histogram::LowerBound(bucket + 1))
+                              : max;
+    const double inside = (rank - before - 0.5) / hits;
+    return std::clamp(
+        low + static_cast<uint64_t>(
+                  inside * static_cast<double>(high < low ? 0 : high - low)),
+        min, max);
   }
-  return LowerBound(buckets_.back().first);
+  return max;
 }
 
 void NameAggregate::Merge(const NameAggregate& other) {

@@ -12,8 +12,8 @@
 
 namespace sonde {
 
-// Counts of durations in buckets a quarter of an octave wide, so a quantile is
-// right within 13 %. Sparse: only buckets that were hit, ascending.
+// Counts of durations in buckets a quarter of an octave wide. Sparse: only
+// buckets that were hit, ascending.
 class Histogram {
  public:
   static constexpr int kBuckets = 252;
@@ -31,10 +31,6 @@ class Histogram {
 
   void Add(uint32_t bucket, uint64_t count);
   void Merge(const Histogram& other);
-  // The duration that `share` of all stay under, from the middle of the
-  // bucket. 0 if empty.
-  uint64_t Quantile(double share) const;
-
   const std::vector<std::pair<uint8_t, uint64_t>>& buckets() const {
     return buckets_;
   }
@@ -53,6 +49,9 @@ struct NameAggregate {
   int64_t self = 0;  // sum less what the slices inside took
   Histogram durations;
 
+  // The duration that `share` of all do not exceed, as if those of a bucket lay
+  // evenly in it; right within 25 %, and never outside min and max. 0 if empty.
+  uint64_t Quantile(double share) const;
   void Merge(const NameAggregate& other);
   void Encode(ByteWriter& out) const;
   // False if the bytes are not one.

@@ -58,7 +58,7 @@ std::vector<uint32_t> Explore(const std::string& file) {
       if (events.Aggregates(aggregates)) {
         NameAggregate sum;
         for (const NameAggregate& row : aggregates) sum.Merge(row);
-        sum.durations.Quantile(0.5);
+        sum.Quantile(0.5);
       }
       std::vector<LodRow> lod;
       for (bool coarse : {false, true})

@@ -281,6 +281,14 @@ void Annotations::Flow(ThreadState& state, const Record& record,
       (!out || top->flow_out == 0)) {
     if (in) top->flow_in = id;
     if (out) top->flow_out = id;
+    // An arrow has no name of its own in a trace; the slice says it.
+    if (record.head.id != 0) {
+      Arg arg;
+      arg.key = out_.Intern(in ? "flow_in" : "flow_out");
+      arg.type = Arg::Type::kString;
+      arg.string_value = names_.Find(record.head.id).name;
+      top->args.push_back(arg);
+    }
     return;
   }
   extra.flow_in = in ? flow : 0;

@@ -267,6 +267,10 @@ TEST_F(AnnotationsTest, FlowsHangOnTheSliceAroundThem) {
   EXPECT_NE(events[0].flow_out, 0u);
   EXPECT_EQ(events[1].kind, Event::Kind::kInstant);
   EXPECT_EQ(events[1].flow_in, events[0].flow_out);
+  const auto& args = trace.args.at(events[0].args);
+  ASSERT_EQ(args.size(), 1u) << "the slice says the name of the arrow";
+  EXPECT_EQ(trace.strings.at(args[0].key), "flow_out");
+  EXPECT_EQ(trace.strings.at(args[0].string_value), "load");
 }
 
 TEST_F(AnnotationsTest, LossesOfOneReasonThatAreNearAreOne) {
