@@ -194,6 +194,7 @@ SONDE_ABI_INLINE void sonde_complete(uint32_t name, uint64_t begin,
 
 /* --- counters ---------------------------------------------------------- */
 
+/* Values that are not finite numbers are left out and counted as a loss. */
 SONDE_ABI_INLINE void sonde_counter(uint32_t name, int64_t value) {
   const uint64_t word = (uint64_t)value;
   if (sonde_abi_recording())

@@ -299,12 +299,18 @@ void Annotations::Flow(ThreadState& state, const Record& record,
 
 Loss Annotations::LossOf(uint32_t why) {
   Loss loss;
-  const bool nested = why == static_cast<uint32_t>(LostWhy::kNested);
-  loss.reason = nested ? "ring-nested" : "ring-full";
-  loss.detail =
-      nested ? "records of signal handlers that came while their thread was "
-               "recording"
-             : "records the program made faster than they could be read";
+  if (why == kNotANumber) {
+    loss.reason = "ring-not-a-number";
+    loss.detail =
+        "values the program gave its counters that are not finite numbers";
+  } else if (why == static_cast<uint32_t>(LostWhy::kNested)) {
+    loss.reason = "ring-nested";
+    loss.detail =
+        "records of signal handlers that came while their thread was recording";
+  } else {
+    loss.reason = "ring-full";
+    loss.detail = "records the program made faster than they could be read";
+  }
   return loss;
 }
 
@@ -315,8 +321,11 @@ void Annotations::Lost(const Record& record) {
     ++strange_;
     return;
   }
-  const int64_t from_ns = ToNs(record.words[1]);
-  const int64_t to_ns = ToNs(record.words[2]);
+  Lose(why, record.words[0], ToNs(record.words[1]), ToNs(record.words[2]));
+}
+
+void Annotations::Lose(uint32_t why, uint64_t count, int64_t from_ns,
+                       int64_t to_ns) {
   const auto [at, fresh] = losses_.try_emplace(why);
   LossState& state = at->second;
   if (fresh || (from_ns > state.loss.to_ns + kSameLossNs &&
@@ -327,7 +336,7 @@ void Annotations::Lost(const Record& record) {
     state.loss.to_ns = to_ns;
     state.handle = out_.AddLoss(state.loss);
   }
-  state.loss.count += record.words[0];
+  state.loss.count += count;
   state.loss.from_ns = std::min(state.loss.from_ns, from_ns);
   state.loss.to_ns = std::max(state.loss.to_ns, to_ns);
   out_.UpdateLoss(state.handle, state.loss);

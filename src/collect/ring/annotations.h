@@ -27,7 +27,8 @@ namespace sonde {
 //    whose begin was lost is left out.
 //  - Ranges, counters and rows the program made are written by several threads:
 //    their records wait for EndPass() and are taken in the order of time.
-//  - Nothing here trusts a record. What cannot be is counted in strange().
+//  - Nothing here trusts a record. What cannot be is counted in strange(), a
+//    counter's value that is no finite number as a loss.
 //
 // One thread. Does not own the writer.
 class Annotations {
@@ -108,6 +109,8 @@ class Annotations {
     int rows = 0;
     Loss loss;
   };
+  // Beside the reasons of LostWhy: a counter was given NaN or infinity.
+  static constexpr uint32_t kNotANumber = 1000;
   struct CounterState {
     uint32_t series = 0;
     int64_t whole = 0;
@@ -124,6 +127,7 @@ class Annotations {
   void Counter(const Record& record);
   void Custom(const Record& record, WireExtra& extra);
   void Lost(const Record& record);
+  void Lose(uint32_t why, uint64_t count, int64_t from_ns, int64_t to_ns);
   void Add(uint32_t track, const OpenSlice& slice, int64_t end_ns,
            uint8_t flags);
   void CloseAll(uint32_t track, OpenSlices& open, int64_t at_ns);

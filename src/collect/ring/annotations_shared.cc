@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "collect/ring/annotations.h"
 
@@ -70,8 +71,19 @@ void Annotations::Counter(const Record& record) {
   const uint8_t kind = record.head.kind;
   const bool real =
       kind == SONDE_KIND_COUNTER_DOUBLE || kind == SONDE_KIND_COUNTER_ADD_DBL;
+  const uint64_t word = record.words[0];
   const WireNames::Label label = names_.Find(record.head.id);
-  CounterState& state = counters_[label.name * 2 + (real ? 1 : 0)];
+  const uint32_t key = label.name * 2 + (real ? 1 : 0);
+  double value = std::bit_cast<double>(word);
+  if (const auto before = counters_.find(key);
+      kind == SONDE_KIND_COUNTER_ADD_DBL && before != counters_.end())
+    value += before->second.real;
+  if (real && !std::isfinite(value)) {
+    const int64_t at_ns = ToNs(record.head.time);
+    Lose(kNotANumber, 1, at_ns, at_ns);
+    return;
+  }
+  CounterState& state = counters_[key];
   if (state.series == 0) {
     if (group_ == 0) group_ = out_.AddGroup();
     Series row;
@@ -85,16 +97,13 @@ void Annotations::Counter(const Record& record) {
     row.type = real ? Series::Type::kDouble : Series::Type::kInt;
     state.series = out_.AddSeries(row);
   }
-  const uint64_t word = record.words[0];
   if (kind == SONDE_KIND_COUNTER)
     state.whole = static_cast<int64_t>(word);
   else if (kind == SONDE_KIND_COUNTER_ADD)
     state.whole =
         static_cast<int64_t>(static_cast<uint64_t>(state.whole) + word);
-  else if (kind == SONDE_KIND_COUNTER_DOUBLE)
-    state.real = std::bit_cast<double>(word);
   else
-    state.real += std::bit_cast<double>(word);
+    state.real = value;
   out_.BeginTick(group_, ToNs(record.head.time));
   if (real)
     out_.SetDouble(state.series, state.real);

@@ -4,7 +4,9 @@
 #include <sonde/abi.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tools/trace_contents.h"
 #include "trace/text_writer.h"
@@ -271,6 +273,27 @@ TEST_F(AnnotationsTest, FlowsHangOnTheSliceAroundThem) {
   ASSERT_EQ(args.size(), 1u) << "the slice says the name of the arrow";
   EXPECT_EQ(trace.strings.at(args[0].key), "flow_out");
   EXPECT_EQ(trace.strings.at(args[0].string_value), "load");
+}
+
+TEST_F(AnnotationsTest, CountersTakeFiniteNumbersOnly) {
+  const auto word = [](double value) {
+    return Words{std::bit_cast<uint64_t>(value)};
+  };
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_COUNTER_DOUBLE, 100, load, 0, word(0.5)) +
+                 Rec(SONDE_KIND_COUNTER_DOUBLE, 110, load, 0, word(kInf)) +
+                 Rec(SONDE_KIND_COUNTER_ADD_DBL, 120, load, 0, word(NAN)) +
+                 Rec(SONDE_KIND_COUNTER_ADD_DBL, 130, load, 0, word(0.25)) +
+                 Rec(SONDE_KIND_COUNTER_DOUBLE, 140, step, 0, word(-kInf)));
+  said->EndPass(UINT64_MAX);
+  const TraceContents trace = Close();
+  ASSERT_EQ(trace.series.size(), 1u) << "one that never had a value is none";
+  ASSERT_EQ(trace.losses.size(), 1u);
+  EXPECT_EQ(trace.losses.at(0).reason, "ring-not-a-number");
+  EXPECT_EQ(trace.losses.at(0).count, 3u);
+  EXPECT_EQ(trace.losses.at(0).from_ns, 110);
+  EXPECT_EQ(trace.losses.at(0).to_ns, 140);
 }
 
 TEST_F(AnnotationsTest, LossesOfOneReasonThatAreNearAreOne) {
