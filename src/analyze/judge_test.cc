@@ -123,6 +123,44 @@ TEST(JudgeTest, AVerdictWithoutAFindingSaysWhatToTry) {
   has(advice(blind, {}), "sonde doctor");
 }
 
+// What ended the recording tells what would make it longer.
+TEST(JudgeTest, TooShortSaysTheRightNextStep) {
+  using Meta = std::map<std::string, std::string>;
+  const auto said = [](const Meta& meta) {
+    MadeRun run = One(1, 0.5);
+    run.meta = {{"command", R"(["./train"])"}};
+    for (const auto& [key, value] : meta) run.meta[key] = value;
+    const Judgement judgement = Judge(run.Make());
+    return judgement.verdict + " " + judgement.advice;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(said({{"exit", "exit 0"}, {"ended_by", "command"}}),
+      "Ran 500 ms: too short to judge. Sample it more often: sonde run --rate");
+  has(said({{"exit", "exit 2"}, {"ended_by", "command"}}),
+      "Mend what made it fail (exit 2), then record it again: sonde run -- "
+      "./train");
+  has(said({{"ended_by", "time"}}),
+      "Recorded 500 ms: too short to judge. Give the recording more time: "
+      "sonde "
+      "run --for 10s -- ./train");
+  has(said({{"ended_by", "time"}, {"watched", "this machine"}}),
+      "Give the recording more time: sonde watch --for 10s");
+  has(said({{"ended_by", "request"}}), "a few seconds at least: sonde run --");
+  has(said({{"ended_by", "target gone"}, {"watched", "process 7"}}),
+      "from its start: sonde run -- COMMAND");
+}
+
+TEST(JudgeTest, APartAfterTheStartUpThatIsTooShortIsNotJudged) {
+  MadeRun run = One(0.5);
+  run.meta = {{"command", R"(["./train"])"},
+              {"steady_ns", std::to_string(MadeRun::kBeginNs + 9'900'000'000)}};
+  EXPECT_EQ(Judge(run.Make()).verdict,
+            "Its start-up took 9.90 s of 10.0 s: what came after it is too "
+            "short to judge.");
+}
+
 TEST(JudgeTest, ALongCommandIsNotRepeated) {
   MadeRun run = One(0.1);
   run.meta["command"] = "[\"" + std::string(500, 'x') + "\"]";

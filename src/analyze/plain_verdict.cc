@@ -44,19 +44,79 @@ std::string PathForShell(const Facts& facts) {
   return ShellWord(facts.store->path(), 4096);
 }
 
-// How to record a run so that it can be judged.
+bool Watched(const Facts& facts) {
+  return !facts.store->Meta("watched").empty();
+}
+
+// Its sonde was killed, and it was recovered.
+bool Killed(const Facts& facts) {
+  const std::vector<Loss> losses = facts.store->losses();
+  return std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
+    return loss.reason == "collector-killed";
+  });
+}
+
+// The command that makes such a recording anew, with other options.
+std::string RecordAgain(const Facts& facts, const std::string& options = "") {
+  return Watched(facts) ? "sonde watch" + options
+                        : fmt::format("sonde run{} -- {}", options,
+                                      CommandForShell(*facts.store));
+}
+
+// How to record a command that ran to its end so that it can be judged.
 std::string LongerOrFiner(const Facts& facts) {
-  const std::string command = CommandForShell(*facts.store);
   const int64_t wall_ns = facts.run.wall_ns;
   if (wall_ns >= kMinWallNs)
-    return fmt::format("Sample it more often: sonde run --rate {} -- {}",
-                       wall_ns >= 2 * kNsPerSec ? 10 : 100, command);
+    return "Sample it more often: " +
+           RecordAgain(facts,
+                       wall_ns >= 2 * kNsPerSec ? " --rate 10" : " --rate 100");
   const int64_t times = std::clamp<int64_t>(
       2 * kNsPerSec / std::max<int64_t>(1, wall_ns), 10, 1000);
   return fmt::format(
       "Give it more to do, or record it many times over: sonde run -- sh -c {}",
-      ShellWord(fmt::format("for i in $(seq {}); do {}; done", times, command),
+      ShellWord(fmt::format("for i in $(seq {}); do {}; done", times,
+                            CommandForShell(*facts.store)),
                 4096));
+}
+
+// What to do about a recording that has too few samples: it depends on what
+// ended it.
+std::string GetMoreSamples(const Facts& facts) {
+  const std::string exit = facts.store->Meta("exit");
+  const std::string by = facts.store->Meta("ended_by");
+  if (!facts.store->reader().finished())
+    return "If it is still being recorded, ask again later: sonde report " +
+           PathForShell(facts);
+  if (!exit.empty() && exit != "exit 0")
+    return fmt::format("Mend what made it fail ({}), then record it again: {}",
+                       Printable(exit, 20), RecordAgain(facts));
+  if (2 * facts.run.paused_ns > facts.run.wall_ns)
+    return "Most of it was paused. Choose a shorter delay or pause, or none: " +
+           RecordAgain(facts);
+  if (by == "time")
+    return "Give the recording more time: " + RecordAgain(facts, " --for 10s");
+  if (by == "stop file" || by == "request" || by == "signal" || Killed(facts))
+    return "The recording ended before there was enough. Let it go on for a "
+           "few "
+           "seconds at least: " +
+           RecordAgain(facts);
+  if (by == "target gone")
+    return "What it watched is gone. Record it from its start: sonde run -- "
+           "COMMAND";
+  return LongerOrFiner(facts);
+}
+
+PlainVerdict TooFewSamples(const Facts& facts) {
+  const std::string by = facts.store->Meta("ended_by");
+  const char* const did =
+      Watched(facts) || (by != "command" && !by.empty()) ? "Recorded" : "Ran";
+  const std::string wall = FormatDuration(facts.run.wall_ns);
+  if (facts.run.wall_ns < kNsPerSec || facts.ticks == 0)
+    return {fmt::format("{} {}: too short to judge.", did, wall),
+            GetMoreSamples(facts)};
+  return {fmt::format("{} {}, sampled {} time{}: too seldom to judge.", did,
+                      wall, facts.ticks, facts.ticks == 1 ? "" : "s"),
+          GetMoreSamples(facts)};
 }
 
 std::string FindTheWait(const Facts& facts) {
@@ -66,17 +126,8 @@ std::string FindTheWait(const Facts& facts) {
         "Storage was waited for {} of the time: read ahead, read less, or keep "
         "the data in memory. ",
         FormatShare(*facts.judged.psi_io_some));
-  return out + fmt::format(
-                   "See in which system calls it waits: strace -f -c "
-                   "-w {}",
-                   CommandForShell(*facts.store));
-}
-
-// The command that makes such a recording anew.
-std::string RecordAgain(const Facts& facts) {
-  return facts.store->Meta("watched").empty()
-             ? "sonde run -- " + CommandForShell(*facts.store)
-             : "sonde watch";
+  return out + "See in which system calls it waits: strace -f -c -w " +
+         (Watched(facts) ? "-p PID" : CommandForShell(*facts.store));
 }
 
 PlainVerdict OfDelay(const Facts& facts) {
@@ -114,16 +165,14 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
             "`sonde doctor` says what can be recorded here; `sonde run -- "
             "COMMAND` records it."};
   if (facts.EndedInDelay()) return OfDelay(facts);
-  const bool too_few = facts.ticks > 0 && facts.ticks <= kMinTicks;
-  if (too_few && run.wall_ns >= kNsPerSec)
-    return {fmt::format("Ran {}, sampled {} time{}: too seldom to judge.",
-                        FormatDuration(run.wall_ns), facts.ticks,
-                        facts.ticks == 1 ? "" : "s"),
-            LongerOrFiner(facts)};
-  if (too_few || run.wall_ns < kMinWallNs)
-    return {
-        fmt::format("Ran {}: too short to judge.", FormatDuration(run.wall_ns)),
-        LongerOrFiner(facts)};
+  if ((facts.ticks > 0 && facts.ticks <= kMinTicks) || run.wall_ns < kMinWallNs)
+    return TooFewSamples(facts);
+  if (run.steady_ns && facts.judged.wall_ns < kMinWallNs)
+    return {fmt::format("Its start-up took {} of {}: what came after it is too "
+                        "short to judge.",
+                        FormatDuration(Elapsed(run.begin_ns, *run.steady_ns)),
+                        FormatDuration(run.wall_ns)),
+            "Give it more to do, or judge all of it: " + RecordAgain(facts)};
   if (!facts.judged.cores_used)
     return {fmt::format(
                 "Ran {}, but no CPU times were collected: it cannot be judged.",
