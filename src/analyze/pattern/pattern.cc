@@ -79,6 +79,12 @@ class Namer {
   std::string Show(double value) const {
     return FormatValue(value, series_.unit);
   }
+  // A line or a wave that is laid through values may lead beyond them; what is
+  // said is said of values that were there.
+  double Within(double value) const {
+    const auto [min, max] = std::minmax_element(values_.begin(), values_.end());
+    return std::clamp(value, *min, *max);
+  }
   void Decide(PatternKind kind, double confidence, std::string text) {
     out_.kind = kind;
     out_.confidence = std::clamp(confidence, 0.0, 1.0);
@@ -158,21 +164,22 @@ class Namer {
     if (!trend) return false;
     const double seconds =
         series_.grid.SecondsOf(static_cast<double>(series_.size()));
-    out_.low = std::min(trend->from, trend->to);
-    out_.high = std::max(trend->from, trend->to);
+    const double from = Within(trend->from), to = Within(trend->to);
+    out_.low = std::min(from, to);
+    out_.high = std::max(from, to);
     out_.slope_per_s = (trend->to - trend->from) / seconds;
     out_.steps = trend->steps;
     const char* const way = trend->to > trend->from ? "rises" : "falls";
     if (trend->steps > 0) {
       Decide(PatternKind::kStaircase, trend->confidence,
              fmt::format("staircase: {} from {} to {} in {} step{}", way,
-                         Show(trend->from), Show(trend->to), trend->steps,
+                         Show(from), Show(to), trend->steps,
                          trend->steps == 1 ? "" : "s"));
     } else {
-      Decide(PatternKind::kRamp, trend->confidence,
-             fmt::format("ramp: {} all the time, from {} to {}, {} a second",
-                         way, Show(trend->from), Show(trend->to),
-                         Show(std::abs(*out_.slope_per_s))));
+      Decide(
+          PatternKind::kRamp, trend->confidence,
+          fmt::format("ramp: {} all the time, from {} to {}, {} a second", way,
+                      Show(from), Show(to), Show(std::abs(*out_.slope_per_s))));
     }
     return true;
   }
@@ -192,8 +199,8 @@ class Namer {
   void Periodic(const Period& period) {
     const CycleShape shape = ShapeOf(series_, period);
     const Activity activity = ActivityOf(series_);
-    out_.low = shape.low;
-    out_.high = shape.high;
+    out_.low = Within(shape.low);
+    out_.high = Within(shape.high);
     const double best = std::max(shape.sine, shape.two_levels);
     if (shape.saw_tooth >= kMinSawTooth && shape.saw_tooth > best) {
       Decide(

@@ -57,6 +57,20 @@ TEST(PatternTest, Steady) {
   EXPECT_KIND(PatternOf(MadeSeries(500, Flat(7)), {}), PatternKind::kSteady);
 }
 
+TEST(PatternTest, WhatIsSaidLiesWithinTheValues) {
+  const Shape shapes[] = {
+      [](double t) { return t * t / 1000; },
+      [](double t) { return std::max(0.0, t - 200); },
+      [](double t) { return std::max(0.0, Sine(40, -300, 300)(t)); },
+      [](double t) { return std::max(0.0, Sine(25, -80, 400)(t)); },
+      Square(50, 0, 300)};
+  for (const Shape& shape : shapes) {
+    const Pattern pattern = PatternOf(MadeSeries(500, shape), {});
+    EXPECT_GE(pattern.low, 0) << pattern.text;
+    EXPECT_EQ(pattern.text.find(" -"), std::string::npos) << pattern.text;
+  }
+}
+
 TEST(PatternTest, SawToothWithItsPeriod) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     for (const double period : {20.0, 62.5, 100.0}) {
