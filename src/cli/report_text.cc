@@ -213,6 +213,16 @@ Lines MissingLines(const Report& report) {
   return out;
 }
 
+// The same for a summary: some of them in full, more by their names.
+Lines MissingSummary(const Report& report) {
+  constexpr size_t kInFull = 2;
+  if (report.not_collected.size() <= kInFull) return MissingLines(report);
+  std::string names;
+  for (const MissingSource& m : report.not_collected)
+    names += (names.empty() ? "" : ", ") + Printable(m.source, 40);
+  return Wrap("Not collected: ", names + "; `sonde report` says why");
+}
+
 std::string Joined(const std::vector<Lines>& parts, bool blank_between) {
   std::string out;
   for (const Lines& part : parts) {
@@ -278,10 +288,7 @@ std::string SummaryText(const Report& report) {
   parts.push_back(OverheadLines(report));
   const size_t table = parts.size();
   parts.push_back(ProcessLines(facts, 3));
-  Lines next;
-  if (const size_t missing = report.not_collected.size(); missing > 0)
-    next = Wrap("Not collected: ",
-                Plural(missing, "source", "sources") + " (`sonde doctor`)");
+  Lines next = MissingSummary(report);
   Append(next,
          Wrap("Next: ", "sonde report " + ShellWord(facts.store->path())));
   parts.push_back(std::move(next));
