@@ -107,13 +107,15 @@ std::string StatusText(const nlohmann::json& status) {
                        status.value("pid", int64_t{0}),
                        Printable(status.value("trace", ""), 4096),
                        Printable(status.value("command", "")));
-  return fmt::format("{} for {}: {} live processes, {} in {}\n  {}",
-                     status.value("state", ""),
-                     FormatDuration(status.value("elapsed_ns", int64_t{0})),
-                     status.value("processes", int64_t{0}),
-                     FormatBytes(status.value("trace_bytes", 0.0)),
-                     Printable(status.value("trace", ""), 4096),
-                     Printable(status.value("command", "")));
+  const std::string state = status.value("state", "");
+  const int64_t processes = status.value("processes", int64_t{0});
+  return fmt::format(
+      "{}, {} since its start: {} live process{}, {} in {}\n  {}",
+      state == "waiting" ? "waiting for its delay to end" : state,
+      FormatDuration(status.value("elapsed_ns", int64_t{0})), processes,
+      processes == 1 ? "" : "es", FormatBytes(status.value("trace_bytes", 0.0)),
+      Printable(status.value("trace", ""), 4096),
+      Printable(status.value("command", "")));
 }
 
 void PrintJson(const nlohmann::json& json) {

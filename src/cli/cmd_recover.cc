@@ -24,11 +24,11 @@ constexpr char kHelp[] = R"(usage: sonde recover [TRACE] [OPTIONS]
   sonde recover train.sonde     the one that wrote this trace
   sonde recover --list          which there are
 
-When `sonde run` itself is killed, its command goes on, and what was recorded
-until then is safe. This puts it together: the trace, its journal, and what
-programs have recorded about themselves since, which lies in memory until the
-machine is started anew or a day has passed. Programs that still run go on, and
-record no more.
+When `sonde run` or `sonde watch` itself is killed, what it records goes on, and
+what was recorded until then is safe. This puts it together: the trace, its
+journal, and what programs have recorded about themselves since, which lies in
+memory until the machine is started anew or a day has passed. Programs that
+still run go on, and record no more.
 
   -o, --output FILE  write it there and leave the trace as it is
   --force            overwrite FILE if it exists
@@ -115,18 +115,18 @@ void Tell(const Recovered& result, const std::string& trace, bool json) {
     return;
   }
   std::fprintf(stderr, "sonde: recovered %s\n", Printable(trace).c_str());
-  if (result.rings_why.empty())
+  if (result.rings_why.empty() && result.records > 0)
     std::fprintf(stderr, "  %llu record%s of programs taken from their rings\n",
                  static_cast<unsigned long long>(result.records),
                  result.records == 1 ? "" : "s");
-  else
+  else if (!result.rings_why.empty())
     std::fprintf(stderr, "  what programs recorded last is missing: %s\n",
                  result.rings_why.c_str());
   if (result.running > 0)
-    std::fprintf(stderr, "  %zu process%s still run%s, and record%s no more\n",
-                 result.running, result.running == 1 ? "" : "es",
-                 result.running == 1 ? "s" : "",
-                 result.running == 1 ? "s" : "");
+    std::fprintf(
+        stderr, "  %zu process%s still run%s, and %s not recorded any more\n",
+        result.running, result.running == 1 ? "" : "es",
+        result.running == 1 ? "s" : "", result.running == 1 ? "is" : "are");
 }
 
 }  // namespace

@@ -64,24 +64,6 @@ struct RunArgs {
   SessionOptions options;
 };
 
-bool TakesValue(const CLI::App& app, const std::string& word) {
-  const CLI::Option* const option = app.get_option_no_throw(word);
-  return option != nullptr && option->get_items_expected_max() > 0;
-}
-
-// Where the command begins: behind "--", or at the first word that is neither
-// an option nor an option's value.
-size_t CommandStart(const Args& args, const CLI::App& app,
-                    size_t& options_end) {
-  for (size_t i = 0; i < args.size(); ++i) {
-    options_end = i;
-    if (args[i] == "--") return i + 1;
-    if (args[i].size() < 2 || args[i][0] != '-') return i;
-    if (TakesValue(app, args[i])) ++i;
-  }
-  return options_end = args.size();
-}
-
 // An option that is not ours is most often the command's, written before it.
 Status CheckOptions(const Args& options, const CLI::App& app) {
   for (size_t i = 0; i < options.size(); ++i) {

@@ -83,6 +83,19 @@ Result<WatchTarget> TargetOf(const WatchArgs& args) {
   return WatchTarget::Process(static_cast<pid_t>(pid));
 }
 
+// Somebody takes it for `sonde run`, or forgot --pid.
+Error NoCommand(const Args& command) {
+  if (command[0].find_first_not_of("0123456789") == std::string::npos)
+    return {Error::Kind::kUsage, "watch: --pid says which process",
+            "sonde watch --pid " + command[0]};
+  std::string line;
+  for (const std::string& word : command) line += " " + ShellWord(word);
+  return {Error::Kind::kUsage,
+          "watch: records what runs already, it does not start '" +
+              Printable(command[0]) + "'",
+          "sonde run --" + line};
+}
+
 void TellStart(const WatchArgs& args, const SessionOptions& options) {
   std::fprintf(stderr,
                "sonde: recording %s, for %s at most; Ctrl-C or `sonde ctl "
@@ -160,6 +173,11 @@ Result<int> RunWatch(const Args& words) {
   app.add_option("--cgroup", args.cgroup);
   app.add_flag("--background", args.background);
   app.add_flag("-h,--help", help);
+  size_t options_end = 0;
+  const size_t command = CommandStart(words, app, options_end);
+  if (command < words.size())
+    return NoCommand(
+        {words.begin() + static_cast<ptrdiff_t>(command), words.end()});
   TRY(const bool parsed, ParseArgs(app, words));
   if (!parsed || help) {
     std::fputs(kHelp, stdout);

@@ -1,6 +1,7 @@
 #include "cli/record_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <filesystem>
 
 #include "base/text.h"
@@ -21,17 +22,24 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
   SessionLife life;
   if (!args.time.empty()) {
     const auto ns = ParseDuration(args.time, kNsPerMinute);
-    if (!ns || *ns <= 0)
-      return Wrong(
-          verb,
-          "--for is a time of more than 0, not '" + Printable(args.time) + "'",
-          "--for 30m, --for 90s or --for 2h; a plain number is "
-          "minutes");
+    constexpr char kHint[] =
+        "--for 30m, --for 90s or --for 2h; a plain number is minutes";
+    if (!ns)
+      return Wrong(verb, "--for is a time, not '" + Printable(args.time) + "'",
+                   kHint);
+    if (*ns <= 0)
+      return Wrong(verb,
+                   "--for " + Printable(args.time) + " would record nothing",
+                   kHint);
     life.for_ns = *ns;
   }
   if (!args.delay.empty() && args.delay != kAuto) {
     // Without a unit some would mean seconds and others minutes.
     const auto ns = ParseDuration(args.delay, 0);
+    if (ns && *ns <= 0 &&
+        std::isalpha(static_cast<unsigned char>(args.delay.back())))
+      return Wrong(verb, "--delay " + Printable(args.delay) + " is no delay",
+                   "leave it out to record from the start");
     if (!ns || *ns <= 0)
       return Wrong(verb,
                    "--delay is a time with its unit, not '" +
@@ -58,6 +66,22 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
 }
 
 }  // namespace
+
+bool TakesValue(const CLI::App& app, const std::string& word) {
+  const CLI::Option* const option = app.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+size_t CommandStart(const Args& args, const CLI::App& app,
+                    size_t& options_end) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    options_end = i;
+    if (args[i] == "--") return i + 1;
+    if (args[i].size() < 2 || args[i][0] != '-') return i;
+    if (TakesValue(app, args[i])) ++i;
+  }
+  return options_end = args.size();
+}
 
 void AddRecordOptions(CLI::App& app, RecordArgs& args) {
   app.add_option("-o,--output", args.output);

@@ -7,11 +7,8 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/command.h"
 #include "collect/session.h"
-
-namespace CLI {
-class App;
-}
 
 namespace sonde {
 
@@ -25,6 +22,13 @@ struct RecordArgs {
 
 // Binds them to `args`, which must live as long as `app`.
 void AddRecordOptions(CLI::App& app, RecordArgs& args);
+
+// Whether the word behind this option is its value.
+bool TakesValue(const CLI::App& app, const std::string& word);
+
+// Where a command begins among `args`: behind "--", or at the first word that
+// is neither an option nor an option's value. args.size() if there is none.
+size_t CommandStart(const Args& args, const CLI::App& app, size_t& options_end);
 
 // All of SessionOptions that they say. An Error of kind kUsage, beginning with
 // `verb`, if one makes no sense.

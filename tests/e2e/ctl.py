@@ -45,7 +45,7 @@ def status_says_what_is_recorded():
     equal("trace", found["trace"], s.trace)
     equal("pid", found["pid"], s.process.pid)
     true("it grows", found["elapsed_ns"] > 0)
-    true("words for people", "recording for" in s.ok("status"))
+    true("words for people", " since its start: " in s.ok("status"))
     equal("status", s.end(), 0)
 
 

@@ -222,10 +222,11 @@ def delay_auto_without_such_a_moment_judges_all():
 
 
 def senseless_lives_are_refused():
-    refused("--for is a time of more than 0, not '0'", "--for", "0")
-    refused("--for is a time of more than 0, not '-5m'", "--for=-5m")
-    refused("--for is a time of more than 0, not 'soon'", "-t", "soon")
+    refused("--for 0 would record nothing", "--for", "0")
+    refused("--for is a time, not '-5m'", "--for=-5m")
+    refused("--for is a time, not 'soon'", "-t", "soon")
     refused("--delay is a time with its unit, not '90'", "--delay", "90")
+    refused("--delay 0s is no delay", "--delay", "0s")
     refused("--delay 2m is not shorter than --for 90s", "--delay", "2m", "--for", "90s")
     refused("--delay 60s is not shorter than --for 1", "--delay", "60s", "--for", "1")
     refused(": is a directory", "--stop-file", ".")

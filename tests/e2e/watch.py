@@ -202,7 +202,8 @@ def bad_targets_are_refused_in_one_line():
             ("there is no cgroup /no/such", ("--cgroup", "/no/such")),
             ("not several", ("--cgroup", "/", "--pid", "1")),
             ("not shorter than --for 1h", ("--delay", "2h")),
-            ("--for is a time of more than 0", ("-t", "0"))):
+            ("it does not start './job'", ("--rate", "5", "./job", "--epochs", "3")),
+            ("--for 0 would record nothing", ("-t", "0"))):
         done = subprocess.run([run.sonde, "watch", *options], capture_output=True,
                               text=True, timeout=20, cwd=run.dir)
         true(f"{options}: {done.stderr}", done.returncode in (1, 2) and words in done.stderr)
