@@ -185,6 +185,44 @@ def the_examples_of_the_page_compile_and_work():
                                  f"id = series_id WHERE name = '{name}'"), [[last]])
 
 
+CPP_MAIN = """
+int main() {
+  for (int i = 0; i < 3; ++i) LoadBatch(i, "/data", 3 - i);
+  Answer();
+}
+"""
+
+
+def the_cpp_example_of_the_page_compiles_and_works():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(root, "docs", "annotate.md")) as page:
+        block = re.search(r"^## In C\+\+\n.*?^```cpp\n(.*?)^```", page.read(), re.M | re.S)
+    trace = run.path("t.sonde")
+    source, program = run.path("page.cc"), run.path("page++")
+    with open(source, "w") as file:
+        file.write(block[1] + CPP_MAIN)
+    built = subprocess.run(
+        ["c++", "-std=c++17", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+         f"-I{root}/include", source, LIBRARY, f"-Wl,-rpath,{os.path.dirname(LIBRARY)}",
+         "-o", program], capture_output=True, text=True)
+    equal("compiler", (built.returncode, built.stderr), (0, ""))
+    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", program],
+                          capture_output=True, text=True, timeout=30)
+    equal("status", (done.returncode, done.stderr), (0, ""))
+    equal("lost", lost(trace), 0)
+    equal("arguments", query(
+        trace, "SELECT key, value FROM slice JOIN arg ON set_id = arg_set_id "
+               "WHERE slice.name = 'batch' AND category = 'input' ORDER BY ts, key LIMIT 2"),
+          [["number", 0], ["path", "/data"]])
+    equal("counter", query(trace, "SELECT last, unit FROM series_stats() JOIN series ON "
+                                  "id = series_id WHERE name = 'queue'"), [[1, "batches"]])
+    equal("the row of the thread", query(
+        trace, "SELECT track.name FROM slice JOIN track ON track_id = track.id "
+               "WHERE slice.name = 'work'"), [["worker"]])
+    equal("range", query(trace, "SELECT count(*) FROM slice WHERE name = 'request' "
+                                "AND NOT unfinished"), [[1]])
+
+
 def a_target_that_scribbles_loses_its_own_and_nothing_else():
     """Fault 29, garbage in a ring: another process of the run writes over the
     ring of one of two talkers."""
@@ -237,6 +275,7 @@ for test in (a_stopped_collector_costs_records_and_says_so,
              a_pause_leaves_out_and_a_resume_goes_on,
              everything_a_program_can_say_is_there,
              the_examples_of_the_page_compile_and_work,
+             the_cpp_example_of_the_page_compiles_and_works,
              a_target_that_scribbles_loses_its_own_and_nothing_else,
              no_session_directory_is_left,
              twins_with_the_library_in_the_target):
