@@ -55,6 +55,7 @@ std::vector<SliceFacts> SlicesOf(
 TrackSlices TrackOf(const Store& store, uint32_t id,
                     const std::map<uint32_t, NameAggregate>& sums) {
   TrackSlices out;
+  out.track = id;
   if (const auto row = store.tracks().find(id); row != store.tracks().end()) {
     out.process = row->second.process;
     out.thread = row->second.thread;

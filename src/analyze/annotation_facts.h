@@ -26,6 +26,7 @@ struct SliceFacts {
 struct TrackSlices {
   uint32_t process = 0;  // numbers; 0: none
   uint32_t thread = 0;
+  uint32_t track = 0;              // id of the row
   std::string name;                // of the row, else of its thread
   int64_t self_ns = 0;             // of all its slices
   std::vector<SliceFacts> slices;  // most self time first

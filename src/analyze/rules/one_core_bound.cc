@@ -4,21 +4,25 @@
 // the run, while at least kMinFree of a core stays unused:
 //  - the same thread is on a core (or ready for one) kThreadBusy of the time,
 //    and no other thread comes near it;
-//  - no thread does, but all of them together use about one core, and no one
-//    most of it: a chain of processes that wait for each other, or threads that
-//    share one lock.
+//  - no thread does, but all of them together use about one core, no one most
+//  of
+//    it, and hardly ever more than one: a chain of processes that wait for each
+//    other, or threads of a process that take turns. Threads have to be closer
+//    to one core than processes: two that are half busy are nothing special.
 // Two busy threads are not one, and idle cores that others use are not idle.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/scan.h"
+#include "analyze/slice_overlap.h"
 #include "analyze/steady.h"
 #include "base/text.h"
 
@@ -35,6 +39,22 @@ constexpr double kMinTime = 0.60;
 constexpr double kChainMin = 0.90;
 constexpr double kChainMax = 1.15;
 constexpr double kChainMaxOfOne = 0.80;
+// More than this in a window is two at the same time, not an error of clocks;
+// who does that so often does not take turns.
+constexpr double kTogether = 1.06;
+constexpr double kMaxTogether = 0.20;
+constexpr double kTurnsMin = 0.95;
+// A process with so much of the CPU time is the program; the rest started it.
+constexpr double kTheProgram = 0.90;
+// A thread with less of it does not count.
+constexpr double kBusyThread = 0.02;
+// Slices of two threads that overlap by less of the shorter time take turns, by
+// more do not.
+constexpr double kHardlyOverlap = 0.02;
+constexpr double kOverlap = 0.10;
+// Slices that last so much longer than their thread was on a core are spent
+// waiting, it may be for the other thread.
+constexpr double kMaxWaiting = 1.25;
 constexpr double kCriticalGain = 0.70;
 // An annotated slice is worth naming from this share of its thread's life on.
 constexpr double kMinSlice = 0.20;
@@ -119,29 +139,37 @@ void AddFree(const Judge& judge, double free, Finding& f) {
                         judge.steady.from_ns, judge.steady.to_ns});
 }
 
-// If the program annotates this thread: what most of its time went to. Returns
-// the slice's name.
-std::string AddSlice(const Judge& judge, ThreadKey key, Finding& f) {
+// If the program annotates this thread, or of threads that take turns any: what
+// most of its time went to. Returns the slice's name.
+std::string AddSlice(const Judge& judge, const std::vector<SliceFacts>& slices,
+                     double wall_ns, const char* whose, Finding& f) {
+  if (slices.empty()) return "";
+  const SliceFacts& top = slices[0];
+  const double share =
+      static_cast<double>(top.self_ns) / std::max(1.0, wall_ns);
+  if (share < kMinSlice) return "";
+  const std::string name = Printable(top.name, 40);
+  f.evidence.push_back(
+      {fmt::format("{} of {} was in the slice `{}` ({} times, {} each on "
+                   "average).",
+                   FormatShare(std::min(1.0, share)), whose, name, top.count,
+                   FormatDuration(static_cast<int64_t>(
+                       std::min<uint64_t>(top.mean_ns(), INT64_MAX)))),
+       judge.facts.run.begin_ns, judge.facts.run.end_ns});
+  return name;
+}
+
+std::string AddSliceOfThread(const Judge& judge, ThreadKey key, Finding& f) {
   for (const TrackSlices& track : judge.facts.said.tracks) {
     if (track.process != key.first || track.slices.empty() ||
         (key.second != 0 && track.thread != key.second))
       continue;
     const ThreadFacts* const t =
         judge.facts.FindThread(key.first, track.thread);
-    const SliceFacts& top = track.slices[0];
-    const double wall = static_cast<double>(
-        t != nullptr ? t->wall_ns : judge.facts.run.wall_ns);
-    const double share = static_cast<double>(top.self_ns) / std::max(1.0, wall);
-    if (share < kMinSlice) return "";
-    const std::string name = Printable(top.name, 40);
-    f.evidence.push_back(
-        {fmt::format("{} of its time was in the slice `{}` ({} times, {} each "
-                     "on average).",
-                     FormatShare(std::min(1.0, share)), name, top.count,
-                     FormatDuration(static_cast<int64_t>(
-                         std::min<uint64_t>(top.mean_ns(), INT64_MAX)))),
-         judge.facts.run.begin_ns, judge.facts.run.end_ns});
-    return name;
+    return AddSlice(judge, track.slices,
+                    static_cast<double>(t != nullptr ? t->wall_ns
+                                                     : judge.facts.run.wall_ns),
+                    "its time", f);
   }
   return "";
 }
@@ -173,10 +201,6 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
     f.where.tid = t->row.tid;
     f.where.thread_name = t->name;
   }
-  f.summary = fmt::format(
-      "Limited by one core: {} is always busy while {:.1f} of {:g} cores stay "
-      "free.",
-      thread, free, judge.capacity);
   std::string who = thread;
   who[0] = 'T';
   f.evidence.push_back(
@@ -193,7 +217,13 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
     f.evidence.push_back({fmt::format("It used {} of all CPU time of the run.",
                                       FormatShare(std::min(1.0, *share))),
                           judge.facts.run.begin_ns, judge.facts.run.end_ns});
-  const std::string slice = AddSlice(judge, key, f);
+  const std::string slice = AddSliceOfThread(judge, key, f);
+  f.summary = fmt::format(
+      "Limited by one core: {} is always busy{} while {:.1f} of {:g} cores "
+      "stay free.",
+      thread,
+      slice.empty() ? "" : fmt::format(", most of all with `{}`,", slice), free,
+      judge.capacity);
   AddFree(judge, free, f);
   f.advice =
       "The other cores have nothing to do until this thread is done. Split its "
@@ -206,44 +236,149 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
   return f;
 }
 
-Finding OfChain(const Judge& judge, double time, double greatest) {
+// The process whose threads share the core; null if it is several processes.
+const ProcessFacts* TheProgram(const Facts& facts) {
+  for (const ProcessFacts& p : facts.processes)
+    if (p.cpu_share.value_or(0) >= kTheProgram) return &p;
+  return nullptr;
+}
+
+// Whether the two busiest threads of a process work at the same time, as far as
+// its annotations tell.
+enum class Turns { kUnknown, kTaken, kNone };
+
+Turns TurnsOf(const Facts& facts, const ProcessFacts& process) {
+  const auto row = [&](size_t thread) -> const TrackSlices* {
+    if (thread >= process.threads.size()) return nullptr;
+    for (const TrackSlices& t : facts.said.tracks)
+      if (t.thread != 0 && t.thread == process.threads[thread].row.number)
+        return &t;
+    return nullptr;
+  };
+  const TrackSlices *const a = row(0), *const b = row(1);
+  if (a == nullptr || b == nullptr) return Turns::kUnknown;
+  // CPU times are known up to there, slices it may be for longer.
+  int64_t until_ns = facts.run.end_ns;
+  for (const CpuWindow& w : facts.windows)
+    if (w.known) until_ns = w.to_ns;
+  const SliceOverlap overlap =
+      OverlapOf(*facts.store, a->track, b->track, until_ns);
+  const double less = std::min(overlap.a_ns, overlap.b_ns);
+  if (less < kMinSlice * static_cast<double>(facts.run.sampled_ns))
+    return Turns::kUnknown;
+  if (overlap.both_ns < kHardlyOverlap * less) return Turns::kTaken;
+  const auto is_work = [&](size_t thread, double slices_ns) {
+    const int64_t cpu_ns = process.threads[thread].cpu_ns.value_or(0);
+    return slices_ns <= kMaxWaiting * static_cast<double>(cpu_ns);
+  };
+  return overlap.both_ns >= kOverlap * less && is_work(0, overlap.a_ns) &&
+                 is_work(1, overlap.b_ns)
+             ? Turns::kNone
+             : Turns::kUnknown;
+}
+
+// What all of them take turns at.
+struct Chain {
+  double time = 0;                        // share of the steady time
+  double greatest = 0;                    // share of the busiest thread
+  const ProcessFacts* process = nullptr;  // its threads; null: processes
+  Turns turns = Turns::kUnknown;
+};
+
+std::optional<Chain> ChainOf(const Judge& judge) {
+  Chain chain;
+  chain.process = TheProgram(judge.facts);
+  const double least = chain.process != nullptr ? kTurnsMin : kChainMin;
+  chain.time = judge.steady.ShareWhere([&](const CpuWindow& w) {
+    return judge.OneAtATime(w) && w.tree_cores >= least;
+  });
+  chain.greatest = GreatestShare(judge);
+  const double together = judge.steady.ShareWhere(
+      [](const CpuWindow& w) { return w.tree_cores > kTogether; });
+  if (chain.time < kMinTime || chain.greatest >= kChainMaxOfOne ||
+      together >= kMaxTogether)
+    return std::nullopt;
+  if (chain.process != nullptr)
+    chain.turns = TurnsOf(judge.facts, *chain.process);
+  if (chain.turns == Turns::kNone) return std::nullopt;
+  return chain;
+}
+
+// Who works one at a time, in words.
+std::string CallChain(const Facts& facts, const Chain& chain) {
+  if (chain.process != nullptr)
+    return fmt::format("{} threads of {}",
+                       std::count_if(chain.process->threads.begin(),
+                                     chain.process->threads.end(),
+                                     [](const ThreadFacts& t) {
+                                       return t.cpu_share.value_or(0) >=
+                                              kBusyThread;
+                                     }),
+                       CallProcess(*chain.process));
+  uint64_t processes = facts.processes.size();
+  for (const ShortProcesses& s : facts.short_processes) processes += s.count;
+  return fmt::format("{} processes", processes);
+}
+
+std::string AdviceOnThreads(const Chain& chain) {
+  const ProcessFacts& p = *chain.process;
+  if (p.name.starts_with("python") ||
+      p.cmdline.find("python") != std::string::npos)
+    return "In Python one thread runs at a time, under the interpreter's lock. "
+           "Use processes instead of threads, or libraries that release the "
+           "lock.";
+  return fmt::format(
+      "{}. If it is one lock, hold it for less time; if it is each other's "
+      "results, put a longer queue between them.",
+      chain.turns == Turns::kTaken
+          ? "The threads wait for each other"
+          : "It looks as if the threads waited for each other, but for what "
+            "is not recorded");
+}
+
+Finding OfChain(const Judge& judge, const Chain& chain) {
+  const Facts& facts = judge.facts;
   const auto test = [&](const CpuWindow& w) { return judge.OneAtATime(w); };
-  Finding f = Begin(judge, time, 0.7);
+  const bool sure = chain.process == nullptr || chain.turns == Turns::kTaken;
+  Finding f = Begin(judge, chain.time, sure ? 0.7 : 0.5);
   const double free = judge.steady.MeanWhere(
       test, [&](const CpuWindow& w) { return judge.Free(w); });
   const double used = judge.steady.MeanWhere(
       test, [](const CpuWindow& w) { return w.tree_cores; });
-  uint64_t processes = judge.facts.processes.size();
-  uint64_t threads = 0;
-  for (const ShortProcesses& s : judge.facts.short_processes)
-    processes += s.count;
-  for (const ProcessFacts& p : judge.facts.processes)
-    threads += std::max<uint64_t>(1, p.threads.size());
-  const std::string who = processes > 1 ? fmt::format("{} processes", processes)
-                                        : fmt::format("{} threads", threads);
-  f.summary = fmt::format(
-      "Limited by one core: its {} work one at a time while {:.1f} of {:g} "
-      "cores stay free.",
-      who, free, judge.capacity);
+  const std::string who = CallChain(facts, chain);
   f.evidence.push_back(
-      {fmt::format("All {} together used {:.2f} cores for {:.0f} % of the "
+      {fmt::format("The {} together used {:.2f} cores for {:.0f} % of the "
                    "steady time, the busiest thread only {} of that.",
-                   who, used, time * 100, FormatShare(greatest)),
+                   who, used, chain.time * 100, FormatShare(chain.greatest)),
        judge.steady.from_ns, judge.steady.to_ns});
+  if (chain.turns == Turns::kTaken)
+    f.evidence.push_back(
+        {"The slices of the two busiest threads hardly ever "
+         "ran at the same time.",
+         facts.run.begin_ns, facts.run.end_ns});
+  double self_ns = 0;
+  for (const SliceFacts& slice : facts.said.slices)
+    self_ns += static_cast<double>(slice.self_ns);
+  const std::string slice =
+      AddSlice(judge, facts.said.slices, self_ns, "the annotated time", f);
+  f.summary = fmt::format(
+      "Limited by one core: {} {}{} while {:.1f} of {:g} cores stay free.",
+      chain.process == nullptr ? "its " + who : "the " + who,
+      sure ? "work one at a time" : "together use one",
+      slice.empty() ? "" : fmt::format(", most of all for `{}`,", slice), free,
+      judge.capacity);
   AddFree(judge, free, f);
-  const std::vector<CommandGroup> groups = GroupsByName(judge.facts);
-  if (processes > 1)
+  const std::vector<CommandGroup> groups = GroupsByName(facts);
+  if (chain.process == nullptr)
     f.evidence.push_back({"Most CPU time went to " + CallTop(groups) + ".",
-                          judge.facts.run.begin_ns, judge.facts.run.end_ns});
+                          facts.run.begin_ns, facts.run.end_ns});
   if (!groups.empty()) f.where = groups[0].Look();
   f.advice =
-      processes > 1
-          ? "The processes wait for each other. Start those that do not need "
+      chain.process != nullptr
+          ? AdviceOnThreads(chain)
+          : "The processes wait for each other. Start those that do not need "
             "each other's results at the same time (make -j, xargs -P, a pool "
-            "of workers)."
-          : "The threads take turns, as if they shared one lock (in Python: "
-            "the interpreter's). Use processes instead of threads, or hold "
-            "the lock for less time.";
+            "of workers).";
   if (!groups.empty()) f.advice += AdviceOnShort(groups[0]);
   return f;
 }
@@ -264,11 +399,8 @@ Outcome OneCoreBound(const Facts& facts) {
 
   const auto [thread, time] = Longest(judge);
   if (time >= kMinTime) return {{OfThread(judge, thread, time)}, ""};
-  const double chain = steady.ShareWhere(
-      [&](const CpuWindow& w) { return judge.OneAtATime(w); });
-  const double greatest = GreatestShare(judge);
-  if (chain >= kMinTime && greatest < kChainMaxOfOne)
-    return {{OfChain(judge, chain, greatest)}, ""};
+  if (const std::optional<Chain> chain = ChainOf(judge))
+    return {{OfChain(judge, *chain)}, ""};
   return {};
 }
 

@@ -57,6 +57,9 @@ TEST(OneCoreBoundTest, NamesTheSliceMostOfItsTimeWentTo) {
             "60.0 % of its time was in the slice `augment` (1000 times, 6.00 "
             "ms each on average).");
   EXPECT_NE(f.advice.find("begin with `augment`"), std::string::npos);
+  EXPECT_EQ(f.summary,
+            "Limited by one core: thread loader of loader is always busy, most "
+            "of all with `augment`, while 0.9 of 2 cores stay free.");
 }
 
 TEST(OneCoreBoundTest, TheThresholdIsNinetyFivePercentOfACore) {
@@ -157,14 +160,52 @@ TEST(OneCoreBoundTest, FindsAChainOfProcessesOneAtATime) {
   EXPECT_FALSE(Fires(run));
 }
 
-TEST(OneCoreBoundTest, FindsThreadsThatShareOneLock) {
+// Four threads of one process that use `each` of a core.
+MadeRun FourThreads(const char* name, const MadeRun::Load& each) {
   MadeRun run;
   run.cores = 4;
   for (int i = 0; i < 4; ++i)
-    run.workers.push_back({.name = "python3", .cores = run.Always(0.25)});
-  const Outcome outcome = OneCoreBound(run.Make());
-  ASSERT_EQ(outcome.findings.size(), 1u);
-  EXPECT_NE(outcome.findings[0].summary.find("4 threads work one at a time"),
+    run.workers.push_back({.name = name, .cores = each});
+  return run;
+}
+
+TEST(OneCoreBoundTest, FindsThreadsThatShareOneCore) {
+  const Finding f =
+      OneCoreBound(FourThreads("python3", MadeRun::Always(0.25)).Make())
+          .findings.at(0);
+  EXPECT_EQ(f.summary,
+            "Limited by one core: the 4 threads of python3 together use one "
+            "while 3.0 of 4 cores stay free.");
+  EXPECT_NE(f.advice.find("interpreter's lock"), std::string::npos);
+  EXPECT_LT(f.confidence, 0.6) << "what they wait for nobody saw";
+  const Finding other =
+      OneCoreBound(FourThreads("serve", MadeRun::Always(0.25)).Make())
+          .findings.at(0);
+  EXPECT_NE(other.advice.find("for what is not recorded"), std::string::npos)
+      << other.advice;
+  EXPECT_EQ(other.advice.find("Python"), std::string::npos) << other.advice;
+}
+
+TEST(OneCoreBoundTest, ThreadsThatHappenToUseAboutOneCoreAreNotOne) {
+  EXPECT_FALSE(Fires(FourThreads("serve", MadeRun::Always(0.93 / 4))));
+  // More than one at a time, now and then: no lock lets them.
+  const MadeRun::Load uneven = [](double s) {
+    return (static_cast<int>(s * 10) % 3 == 0 ? 1.1 : 0.97) / 4;
+  };
+  EXPECT_FALSE(Fires(FourThreads("serve", uneven)));
+  const MadeRun::Load seldom = [](double s) {
+    return (static_cast<int>(s * 10) % 10 == 0 ? 1.1 : 0.97) / 4;
+  };
+  EXPECT_TRUE(Fires(FourThreads("serve", seldom))) << "clocks err";
+}
+
+TEST(OneCoreBoundTest, AShellAroundItDoesNotMakeItSeveralProcesses) {
+  MadeRun run = FourThreads("serve", MadeRun::Always(0.25));
+  run.workers.push_back(
+      {.process = 2, .name = "sh", .cores = run.Always(0.001)});
+  EXPECT_NE(OneCoreBound(run.Make())
+                .findings.at(0)
+                .summary.find("the 4 threads of serve"),
             std::string::npos);
 }
 
