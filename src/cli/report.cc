@@ -48,6 +48,10 @@ Result<Report> MakeReport(const std::string& path,
   report.losses = store->losses();
   if (auto loss = JournalLoss(*store))
     report.losses.insert(report.losses.begin(), *std::move(loss));
+  // Where there are few lines for losses, this one explains the others.
+  std::stable_partition(
+      report.losses.begin(), report.losses.end(),
+      [](const Loss& loss) { return loss.reason == "collector-killed"; });
   report.command = CommandWords(*store);
   const nlohmann::json missing = ParseMeta(*store, "not_collected");
   if (missing.is_array())
