@@ -46,6 +46,10 @@ CgroupFacts FactsOf(std::string_view path, const Stats& stats) {
   CgroupFacts out;
   out.path = path;
   out.cpu_ns = GrowthNs(stats, "cgroup_cpu_ns");
+  const SeriesStat* const quota = Find(stats, "cgroup_cpu_quota_ns");
+  const SeriesStat* const period = Find(stats, "cgroup_cpu_period_ns");
+  if (quota != nullptr && period != nullptr && period->last > 0)
+    out.cpu_limit_cores = quota->last / period->last;
   out.periods = Growth(stats, "cgroup_cpu_periods");
   out.throttled_periods = Growth(stats, "cgroup_cpu_throttled_periods");
   out.throttled_ns = GrowthNs(stats, "cgroup_cpu_throttled_ns");

@@ -17,6 +17,7 @@ struct Scan;
 struct CgroupFacts {
   std::string path;
   std::optional<int64_t> cpu_ns;
+  std::optional<double> cpu_limit_cores;  // of its own
   std::optional<double> periods, throttled_periods;
   std::optional<int64_t> throttled_ns;  // summed over its threads' waiting CPUs
   // The most at a sample; the limit, if it has one.

@@ -161,6 +161,7 @@ Json MachineOf(const MachineFacts& m) {
 Json CgroupOf(const CgroupFacts& c) {
   return {{"path", c.path},
           {"cpu_ns", Maybe(c.cpu_ns)},
+          {"cpu_limit_cores", Maybe(c.cpu_limit_cores)},
           {"periods", Whole(c.periods)},
           {"throttled_periods", Whole(c.throttled_periods)},
           {"throttled_ns", Maybe(c.throttled_ns)},

@@ -35,16 +35,28 @@ bool HasLimit(const std::string& folder, const CgroupFile& file) {
 }  // namespace
 
 CgroupSampler::CgroupSampler(TraceWriter& out, uint32_t group,
-                             std::string_view cgroup,
-                             std::string_view mountinfo)
-    : out_(out), group_(group) {
-  for (const CgroupFile& file : CgroupFiles())
-    AddFiles(file, cgroup, mountinfo);
+                             std::string mountinfo)
+    : out_(out), group_(group), mountinfo_(std::move(mountinfo)) {}
+
+void CgroupSampler::Add(std::string_view cgroup) {
+  if (cgroup.empty() || known_.contains(cgroup)) return;
+  if (known_.size() >= kMostCgroups) {
+    full_ = true;
+    return;
+  }
+  known_.emplace(cgroup);
+  for (const CgroupFile& file : CgroupFiles()) AddFiles(file, cgroup);
 }
 
-void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup,
-                             std::string_view mountinfo) {
-  const auto place = PlaceOf(cgroup, mountinfo, file.controller);
+void CgroupSampler::AddSource(const CgroupFile& file, std::string path,
+                              std::string_view label) {
+  for (const Source& source : sources_)
+    if (source.file == &file && source.path == path) return;
+  sources_.push_back({&file, std::move(path), out_.Intern(label)});
+}
+
+void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup) {
+  const auto place = PlaceOf(cgroup, mountinfo_, file.controller);
   if (!place || place->version2 != file.version2) return;
   std::string path = place->path;
   for (size_t i = 0; i < place->folders.size(); ++i) {
@@ -57,8 +69,7 @@ void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup,
         i == 0 &&
         (!root || (file.version2 && ReadFile(folder + "/memory.current").ok()));
     if ((own || limited) && ReadFile(folder + "/" + file.name).ok())
-      sources_.push_back(
-          {&file, folder + "/" + file.name, out_.Intern(root ? "/" : path)});
+      AddSource(file, folder + "/" + file.name, root ? "/" : path);
     path = path.substr(0, path.rfind('/'));
   }
 }
@@ -95,9 +106,9 @@ void CgroupSampler::Tick(FdBudget& budget, bool all) {
   if (seldom) next_seldom_ns_ = now_ns + kSeldomNs;
   out_.BeginTick(group_, now_ns);
   for (Source& source : sources_)
-    if (!source.ended && (seldom || !source.file->seldom))
-      Sample(source, budget);
+    if (seldom || !source.file->seldom) Sample(source, budget);
   out_.EndTick();
+  std::erase_if(sources_, [](const Source& source) { return source.ended; });
 }
 
 void CgroupSampler::Sample(Source& source, FdBudget& budget) {
@@ -108,6 +119,8 @@ void CgroupSampler::Sample(Source& source, FdBudget& budget) {
     source.ended = true;
     source.open.Close(budget);
     for (const auto& [name, series] : source.series) out_.Gone(series);
+    // It leaves room for others. Those that are still there are added again.
+    known_.clear();
     return;
   }
   values_.clear();

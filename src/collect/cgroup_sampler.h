@@ -2,6 +2,7 @@
 #define SONDE_COLLECT_CGROUP_SAMPLER_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,22 +14,31 @@
 
 namespace sonde {
 
-// Reads the counters of the cgroup that the recorded processes run in, and of
-// those above it that have a limit of their own, as one counter group. A
+// Reads the counters of the cgroups that the recorded processes run in, and of
+// those above them that have a limit of their own, as one counter group. A
 // series' label is the cgroup.
 //
 //  - The root of a machine is none: its counters are the machine's.
 //  - A cgroup that vanishes ends its series; nothing else happens.
+//  - The first kMostCgroups are read, which bounds what it costs; full() says
+//    that there were more.
 //
 // One thread. Does not own the writer.
 class CgroupSampler {
  public:
-  // `cgroup` and `mountinfo` are those files of /proc/PID.
-  CgroupSampler(TraceWriter& out, uint32_t group, std::string_view cgroup,
-                std::string_view mountinfo);
+  static constexpr size_t kMostCgroups = 8;
+
+  // `mountinfo` is that file of /proc/PID.
+  CgroupSampler(TraceWriter& out, uint32_t group, std::string mountinfo);
+
+  // A process is in these cgroups: its /proc/PID/cgroup. Cheap if they are
+  // known.
+  void Add(std::string_view cgroup);
 
   // Files that change slowly are read once a second, unless `all`.
   void Tick(FdBudget& budget, bool all = false);
+
+  bool full() const { return full_; }
 
  private:
   // One file of one cgroup.
@@ -42,14 +52,18 @@ class CgroupSampler {
     bool ended = false;
   };
 
-  void AddFiles(const CgroupFile& file, std::string_view cgroup,
-                std::string_view mountinfo);
+  void AddFiles(const CgroupFile& file, std::string_view cgroup);
+  void AddSource(const CgroupFile& file, std::string path,
+                 std::string_view label);
   uint32_t SeriesOf(Source& source, const CgroupValue& value);
   void Sample(Source& source, FdBudget& budget);
 
   TraceWriter& out_;
   const uint32_t group_;
+  const std::string mountinfo_;
+  std::set<std::string, std::less<>> known_;  // that were added
   std::vector<Source> sources_;
+  bool full_ = false;
   bool has_group_ = false;
   int64_t next_seldom_ns_ = 0;
   std::vector<CgroupValue> values_;

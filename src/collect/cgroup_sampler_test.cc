@@ -63,7 +63,8 @@ TEST_F(CgroupSamplerTest, TheOwnCgroupAndThoseAboveThatHaveALimit) {
   Put("/a/cpu.stat", "usage_usec 5\nnr_throttled 3\n");
   Put("/a/cpu.max", "max 100000\n");
   Put("/cpu.stat", "usage_usec 9\n");  // the machine's
-  CgroupSampler sampler(*out, 4, "0::/a/b/c\n", Version2());
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/a/b/c\n");
   sampler.Tick(none);
   EXPECT_EQ(Close(), (Last{{"/a/b/c cgroup_memory_bytes", 100},
                            {"/a/b/c cgroup_cpu_ns", 1000},
@@ -78,8 +79,8 @@ TEST_F(CgroupSamplerTest, Version1) {
   Put("/cpu/c/cpuacct.usage", "7\n");
   Put("/cpu/c/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 2\n");
   Put("/cpu/c/cpu.cfs_quota_us", "-1\n");
-  CgroupSampler sampler(*out, 4, "4:memory:/m\n3:cpu,cpuacct:/c\n0::/x\n",
-                        Version1());
+  CgroupSampler sampler(*out, 4, Version1());
+  sampler.Add("4:memory:/m\n3:cpu,cpuacct:/c\n0::/x\n");
   sampler.Tick(none);
   EXPECT_EQ(Close(), (Last{{"/m cgroup_memory_bytes", 100},
                            {"/m cgroup_memory_limit_bytes", 1000},
@@ -94,7 +95,8 @@ TEST_F(CgroupSamplerTest, OneThatVanishesEndsItsSeriesAndNothingElse) {
   Put("/a/b/memory.current", "100\n");
   Put("/a/memory.current", "200\n");
   Put("/a/memory.max", "1000\n");
-  CgroupSampler sampler(*out, 4, "0::/a/b\n", Version2());
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/a/b\n");
   sampler.Tick(none);
   std::filesystem::remove_all(root + "/a/b");
   Put("/a/memory.current", "250\n");
@@ -107,10 +109,54 @@ TEST_F(CgroupSamplerTest, OneThatVanishesEndsItsSeriesAndNothingElse) {
   EXPECT_EQ(last.at("/a/b cgroup_memory_bytes"), -1);
 }
 
+TEST_F(CgroupSamplerTest, OneThatAProcessGoesToLaterIsReadFromThenOn) {
+  Put("/a/memory.current", "100\n");
+  Put("/a/memory.max", "1000\n");
+  Put("/b/memory.current", "200\n");
+  Put("/a/c/memory.current", "50\n");
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/a\n");
+  sampler.Tick(none);
+  for (int i = 0; i < 3; ++i) {
+    sampler.Add("0::/b\n");
+    sampler.Add("0::/a/c\n");  // the one above it is read already
+    sampler.Tick(none, true);
+  }
+  Put("/b/memory.current", "250\n");
+  sampler.Tick(none, true);
+  EXPECT_EQ(Close(), (Last{{"/a cgroup_memory_bytes", 100},
+                           {"/a cgroup_memory_limit_bytes", 1000},
+                           {"/b cgroup_memory_bytes", 250},
+                           {"/a/c cgroup_memory_bytes", 50}}));
+  EXPECT_EQ(TraceContents::OfBytes(bytes).series.size(), 4u);
+}
+
+TEST_F(CgroupSamplerTest, OneThatVanishesLeavesRoomForAnother) {
+  CgroupSampler sampler(*out, 4, Version2());
+  const auto name = [](size_t i) { return "/" + std::to_string(i); };
+  for (size_t i = 0; i <= CgroupSampler::kMostCgroups; ++i) {
+    Put(name(i) + "/memory.current", "1\n");
+    EXPECT_FALSE(sampler.full());
+    sampler.Add("0::" + name(i) + "\n");
+  }
+  EXPECT_TRUE(sampler.full());
+  sampler.Tick(none);
+  std::filesystem::remove_all(root + "/0");
+  sampler.Tick(none);
+  const std::string last = name(CgroupSampler::kMostCgroups);
+  sampler.Add("0::" + last + "\n");
+  sampler.Tick(none);
+  const Last found = Close();
+  EXPECT_EQ(found.at("/0 cgroup_memory_bytes"), -1);
+  EXPECT_EQ(found.at("/1 cgroup_memory_bytes"), 1);
+  EXPECT_EQ(found.at(last + " cgroup_memory_bytes"), 1);
+}
+
 TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
   Put("/cpu.stat", "usage_usec 9\n");
   Put("/cpu.pressure", "some avg10=0.00 total=12\n");
-  CgroupSampler sampler(*out, 4, "0::/\n", Version2());
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/\n");
   sampler.Tick(none, true);
   EXPECT_EQ(Close(), Last());
 }
@@ -118,7 +164,8 @@ TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
 TEST_F(CgroupSamplerTest, TheRootOfAContainersNamespaceIsOne) {
   Put("/memory.current", "100\n");
   Put("/memory.max", "max\n");
-  CgroupSampler sampler(*out, 4, "0::/\n", Version2());
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/\n");
   sampler.Tick(none, true);
   EXPECT_EQ(Close(), (Last{{"/ cgroup_memory_bytes", 100}}));
 }
@@ -126,7 +173,8 @@ TEST_F(CgroupSamplerTest, TheRootOfAContainersNamespaceIsOne) {
 TEST_F(CgroupSamplerTest, WhatIsReadSeldomIsReadAtTheEnd) {
   Put("/a/memory.current", "100\n");
   Put("/a/memory.events", "oom_kill 0\n");
-  CgroupSampler sampler(*out, 4, "0::/a\n", Version2());
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/a\n");
   sampler.Tick(none);
   Put("/a/memory.events", "oom_kill 1\n");
   sampler.Tick(none);

@@ -1,5 +1,7 @@
 #include "collect/machine_sampler.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,21 +21,24 @@ constexpr const char* kCoreCounters[] = {
     "cpu_user_ns",   "cpu_nice_ns", "cpu_system_ns", "cpu_idle_ns",
     "cpu_iowait_ns", "cpu_irq_ns",  "cpu_steal_ns"};
 
-// "net:[4026531840]"; empty if it cannot be read.
-std::string NetNamespace(const std::string& process) {
-  char name[64];
-  const ssize_t length =
-      ::readlink(("/proc/" + process + "/ns/net").c_str(), name, sizeof(name));
-  return length > 0 ? std::string(name, static_cast<size_t>(length)) : "";
+ino_t OwnNetwork() {
+  struct stat found = {};
+  return ::stat("/proc/self/ns/net", &found) == 0 ? found.st_ino : 0;
 }
 
 }  // namespace
 
+MachineSampler::MachineSampler(TraceWriter& out, uint32_t group)
+    : out_(out),
+      group_(group),
+      own_network_(OwnNetwork()),
+      networks_{{own_network_, 0}} {}
+
 uint32_t MachineSampler::Find(const char* name, std::string_view label,
                               const char* unit, Series::Kind kind,
-                              Series::Type type) {
+                              Series::Type type, ino_t network) {
   const auto [at, fresh] =
-      series_.try_emplace(Key{name, std::string(label)}, 0u);
+      series_.try_emplace(Key{name, std::string(label), network}, 0u);
   if (fresh) {
     Series row;
     row.group = group_;
@@ -49,8 +54,9 @@ uint32_t MachineSampler::Find(const char* name, std::string_view label,
 }
 
 void MachineSampler::Total(const char* name, std::string_view label,
-                           const char* unit, uint64_t value) {
-  out_.Set(Find(name, label, unit, Series::Kind::kTotal, Series::Type::kInt),
+                           const char* unit, uint64_t value, ino_t network) {
+  out_.Set(Find(name, label, unit, Series::Kind::kTotal, Series::Type::kInt,
+                network),
            static_cast<int64_t>(value));
 }
 
@@ -61,7 +67,7 @@ void MachineSampler::Gauge(const char* name, const char* unit,
            static_cast<int64_t>(*value));
 }
 
-void MachineSampler::Tick(FdBudget& budget, pid_t target) {
+void MachineSampler::Tick(FdBudget& budget) {
   // A group exists once it has a series.
   if (series_.empty())
     Find("procs_running", "", "1", Series::Kind::kGauge, Series::Type::kInt);
@@ -72,8 +78,7 @@ void MachineSampler::Tick(FdBudget& budget, pid_t target) {
   Cores(stat_.Read("/proc/stat", budget, buffer_));
   Memory(meminfo_.Read("/proc/meminfo", budget, buffer_));
   if (!no_disks_) Disks(diskstats_.Read("/proc/diskstats", budget, buffer_));
-  if (seldom && target != 0) FindNetwork(budget, target);
-  if (!no_net_) Network(budget);
+  Networks(budget);
   if (!no_pressure_) {
     const std::string_view cpu =
         pressure_cpu_.Read("/proc/pressure/cpu", budget, buffer_);
@@ -142,37 +147,58 @@ void MachineSampler::Disks(std::string_view text) {
   }
 }
 
-void MachineSampler::FindNetwork(FdBudget& budget, pid_t target) {
-  const std::string process = std::to_string(target);
-  std::string found = NetNamespace(process);
-  if (found.empty()) return;
-  if (found == NetNamespace("self")) found.clear();
-  if (found == net_namespace_) return;
-  net_path_ = found.empty() ? "/proc/net/dev" : "/proc/" + process + "/net/dev";
-  net_namespace_ = std::move(found);
-  net_.Close(budget);
-  no_net_ = false;
-  // Its interfaces may have the names of ours, but count from elsewhere.
-  for (auto at = series_.begin(); at != series_.end();) {
-    if (!std::string_view(at->first.name).starts_with("net_")) {
-      ++at;
+void MachineSampler::FollowNetworks(const std::vector<NetworkPlace>& places) {
+  const std::vector<NetworkPlace> now(
+      places.begin(), places.begin() + static_cast<ptrdiff_t>(std::min(
+                                           places.size(), kMostNetworks)));
+  for (const NetworkPlace& left : networks_) {
+    if (std::any_of(now.begin(), now.end(), [&](const NetworkPlace& one) {
+          return one.network == left.network;
+        }))
       continue;
+    for (auto at = series_.begin(); at != series_.end();) {
+      if (at->first.network != left.network) {
+        ++at;
+        continue;
+      }
+      gone_.push_back(at->second);
+      at = series_.erase(at);
     }
-    out_.Gone(at->second);
-    at = series_.erase(at);
+  }
+  networks_ = now;
+  more_networks_ |= places.size() > kMostNetworks;
+}
+
+void MachineSampler::Networks(FdBudget& budget) {
+  for (const uint32_t series : gone_) out_.Gone(series);
+  gone_.clear();
+  for (const NetworkPlace& place : networks_) {
+    if (place.network != own_network_) {
+      // Nothing to read if its process has just ended: another will be found.
+      const std::string path = fmt::format("/proc/{}/net/dev", place.pid);
+      Network(place.network, ReadOnce(path.c_str(), buffer_));
+    } else if (!no_net_) {
+      const std::string_view text = net_.Read("/proc/net/dev", budget, buffer_);
+      no_net_ = text.empty();
+      Network(place.network, text);
+    }
   }
 }
 
-void MachineSampler::Network(FdBudget& budget) {
-  const std::string_view text = net_.Read(net_path_.c_str(), budget, buffer_);
-  // A namespace ends with its processes; that is no lack of ours.
-  no_net_ = text.empty() && net_namespace_.empty();
+std::string MachineSampler::LabelOf(ino_t network, std::string_view name) {
+  const auto first = named_.try_emplace(std::string(name), network).first;
+  return first->second == network ? std::string(name)
+                                  : fmt::format("{}@{}", name, network);
+}
+
+void MachineSampler::Network(ino_t network, std::string_view text) {
   ParseNetDev(text, interfaces_);
   for (const NetStat& net : interfaces_) {
-    Total("net_rx_bytes", net.name, "bytes", net.rx_bytes);
-    Total("net_tx_bytes", net.name, "bytes", net.tx_bytes);
-    Total("net_rx_packets", net.name, "1", net.rx_packets);
-    Total("net_tx_packets", net.name, "1", net.tx_packets);
+    const std::string label = LabelOf(network, net.name);
+    Total("net_rx_bytes", label, "bytes", net.rx_bytes, network);
+    Total("net_tx_bytes", label, "bytes", net.tx_bytes, network);
+    Total("net_rx_packets", label, "1", net.rx_packets, network);
+    Total("net_tx_packets", label, "1", net.tx_packets, network);
   }
 }
 
@@ -191,6 +217,11 @@ std::vector<NotCollected> MachineSampler::not_collected() const {
                    "boot with psi=1 on the kernel's command line"});
   if (no_disks_) out.push_back({"disks", "/proc/diskstats cannot be read", ""});
   if (no_net_) out.push_back({"network", "/proc/net/dev cannot be read", ""});
+  if (more_networks_)
+    out.push_back({"network",
+                   fmt::format("the processes are in more than {} namespaces",
+                               kMostNetworks),
+                   ""});
   return out;
 }
 

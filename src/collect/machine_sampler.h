@@ -14,17 +14,32 @@
 
 namespace sonde {
 
+// A network namespace, and a process that is in it.
+struct NetworkPlace {
+  ino_t network = 0;
+  pid_t pid = 0;
+};
+
 // Reads the counters of the whole machine as one counter group. The network's
-// are those of the network namespace that the recorded processes are in: a
+// are those of the network namespaces that the recorded processes are in: a
 // container, or `ip netns exec`, has interfaces of its own.
+//
+//  - Nothing is kept open of a namespace that is not ours: it would not end
+//    with its processes.
+//  - A series' label is the interface. If an interface of another namespace
+//    had the name before, "@" and the number of its own follow.
 class MachineSampler {
  public:
-  MachineSampler(TraceWriter& out, uint32_t group) : out_(out), group_(group) {}
+  static constexpr size_t kMostNetworks = 8;
 
-  // Samples everything; the load only once a second. `target` is the oldest
-  // process that is recorded, 0 if none is alive: whether it has moved to
-  // another network namespace is looked up as seldom.
-  void Tick(FdBudget& budget, pid_t target);
+  MachineSampler(TraceWriter& out, uint32_t group);
+
+  // Samples everything; the load only once a second.
+  void Tick(FdBudget& budget);
+
+  // The namespaces to read from now on, kMostNetworks of them. At first it is
+  // ours.
+  void FollowNetworks(const std::vector<NetworkPlace>& places);
 
   std::vector<NotCollected> not_collected() const;
 
@@ -32,19 +47,21 @@ class MachineSampler {
   struct Key {
     const char* name;  // one of our own literals: told apart by address
     std::string label;
+    ino_t network = 0;  // that it is of, if it is of one
     auto operator<=>(const Key&) const = default;
   };
 
   void Cores(std::string_view text);
   void Memory(std::string_view text);
   void Disks(std::string_view text);
-  void FindNetwork(FdBudget& budget, pid_t target);
-  void Network(FdBudget& budget);
+  void Networks(FdBudget& budget);
+  void Network(ino_t network, std::string_view text);
+  std::string LabelOf(ino_t network, std::string_view name);
   void PressureOf(std::string_view text, const char* some, const char* full);
   uint32_t Find(const char* name, std::string_view label, const char* unit,
-                Series::Kind kind, Series::Type type);
+                Series::Kind kind, Series::Type type, ino_t network = 0);
   void Total(const char* name, std::string_view label, const char* unit,
-             uint64_t value);
+             uint64_t value, ino_t network = 0);
   void Gauge(const char* name, const char* unit, std::optional<uint64_t> value);
 
   TraceWriter& out_;
@@ -52,11 +69,15 @@ class MachineSampler {
   ProcFile stat_, meminfo_, diskstats_, net_, load_;
   ProcFile pressure_cpu_, pressure_io_, pressure_memory_;
   int64_t next_load_ns_ = 0;
-  std::string net_path_ = "/proc/net/dev";
-  std::string net_namespace_;  // empty: ours
+  const ino_t own_network_;
+  std::vector<NetworkPlace> networks_;
+  // Whose interfaces are called by their names alone.
+  std::map<std::string, ino_t, std::less<>> named_;
+  std::vector<uint32_t> gone_;  // series of namespaces that were left
   bool no_pressure_ = false;
   bool no_disks_ = false;
   bool no_net_ = false;
+  bool more_networks_ = false;  // than are read
   std::map<Key, uint32_t, std::less<>> series_;
   std::vector<char> buffer_;
   MachineStat machine_;

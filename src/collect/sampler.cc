@@ -5,7 +5,8 @@
 //       each thread's schedstat   less than 2 %
 //     once a second         context switches of threads that ran
 //     every ten seconds     PSS of processes that ran, 0.1 % of a core at most
-//     ten times a second    the machine's files and the cgroup's
+//     ten times a second    the machine's files and the cgroups', and where
+//                           some of the processes are that ran
 //
 // Files stay open as long as the limit on open files allows.
 
@@ -27,6 +28,7 @@
 #include "collect/machine_sampler.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
+#include "collect/process_places.h"
 #include "collect/task_counters.h"
 
 namespace sonde {
@@ -90,8 +92,10 @@ class TreeSampler : public Sampler {
         // The other half is for the processes still to come: their pidfds.
         budget_{FdBudget::FromLimits().left / 2},
         machine_(out, kMachineGroup),
-        cgroup_(out, kCgroupGroup, options.cgroup, MountInfo()),
-        devices_(out, tree, options.rate_hz) {}
+        cgroup_(out, kCgroupGroup, MountInfo()),
+        devices_(out, tree, options.rate_hz) {
+    cgroup_.Add(options.cgroup);
+  }
 
   void Tick(int64_t now_ns) override;
   void Finish() override { cgroup_.Tick(budget_, true); }
@@ -134,6 +138,7 @@ class TreeSampler : public Sampler {
   FdBudget budget_;
   MachineSampler machine_;
   CgroupSampler cgroup_;
+  ProcessPlaces places_{cgroup_, machine_};
   DeviceSampler devices_;
   std::map<uint32_t, ProcessState> processes_;
   Used ended_;  // by processes that are gone
@@ -267,6 +272,7 @@ void TreeSampler::Sync(int64_t now_ns) {
     EndSeries(kProcessTable, process.series);
     ended_.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
     ended_.io_bytes += process.io_bytes;
+    places_.Ended(at->first);
     at = processes_.erase(at);
   }
   for (const auto& [number, one] : live) {
@@ -289,8 +295,8 @@ void TreeSampler::Sync(int64_t now_ns) {
 void TreeSampler::Tick(int64_t now_ns) {
   if (now_ns + slack_ns_ >= next_machine_ns_) {
     next_machine_ns_ = now_ns + kMachineEveryNs;
-    const auto& live = tree_.live();
-    machine_.Tick(budget_, live.empty() ? 0 : live.begin()->second.pid);
+    places_.Look();
+    machine_.Tick(budget_);
     cgroup_.Tick(budget_);
   }
   devices_.Tick(now_ns);
@@ -350,6 +356,7 @@ void TreeSampler::SampleProcess(ProcessState& process) {
   if (cpu_ns != process.cpu_ns) {
     process.cpu_ns = cpu_ns;
     process.ran = process.ran_for_pss = true;
+    places_.Ran(process.number, process.pid);
     Put(process, kCpu, static_cast<uint64_t>(cpu_ns));
     tree_.NoteCpu(process.number, 0, tick_ns_, cpu_ns);
   }
@@ -451,6 +458,11 @@ std::vector<NotCollected> TreeSampler::not_collected() const {
   std::vector<NotCollected> out = machine_.not_collected();
   for (NotCollected& one : devices_.not_collected())
     out.push_back(std::move(one));
+  if (cgroup_.full())
+    out.push_back({"cgroups",
+                   fmt::format("the processes are in more than {}",
+                               CgroupSampler::kMostCgroups),
+                   ""});
   const char* const cure = "run sonde as root";
   if (io_denied_)
     out.push_back({"per-process I/O",

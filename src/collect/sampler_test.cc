@@ -217,6 +217,37 @@ TEST(Sampler, ReadsTheInterfacesOfTheTargetsNetwork) {
   if (ours == 0) GTEST_SKIP() << "no interface but the loopback";
 }
 
+TEST(Sampler, ReadsTheInterfacesOfEachNetworkOfTheTree) {
+  const TraceContents trace = Record(true, [] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::unshare(CLONE_NEWNET) != 0 ||
+          std::system("ip link add sonde0 type veth peer name sonde1 "
+                      "2>/dev/null") != 0)
+        ::_exit(1);
+      ::usleep(700'000);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ::usleep(300'000);
+    return WEXITSTATUS(status);
+  });
+  if (trace.processes.at(1).exit_code != 0)
+    GTEST_SKIP() << "no network namespace with an interface can be made";
+  const uint32_t theirs =
+      trace.FindSeries("net_rx_bytes", Series::Scope::kMachine, 0, "sonde0");
+  ASSERT_NE(theirs, 0u);
+  EXPECT_TRUE(trace.points.at(theirs).back().gone) << "it ended with its child";
+  for (const auto& [id, row] : trace.series) {
+    if (trace.strings.at(row.name) != "net_rx_bytes" ||
+        trace.strings.at(row.label).starts_with("sonde"))
+      continue;
+    EXPECT_FALSE(trace.points.at(id).back().gone)
+        << trace.strings.at(row.label) << " is the command's";
+  }
+}
+
 TEST(ProcTree, FindsWhatLivesLongEnoughWithoutPerf) {
   const TraceContents trace = Record(false, Family);
   EXPECT_EQ(trace.meta.at("tree_source"), "proc");

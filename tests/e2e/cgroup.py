@@ -41,15 +41,15 @@ class Cgroup:
         with open(f"{self.path}/{name}", "w") as f:
             f.write(text)
 
-    def record(self, *command):
-        """`sonde run` inside of it; its report."""
+    def record(self, *command, inside=True):
+        """`sonde run` inside of it, unless told otherwise; its report."""
         def enter():
             with open(self.own + "/cgroup.procs", "w") as f:
                 f.write(str(os.getpid()))
         trace = run.path("t.sonde")
         done = subprocess.run([run.sonde, "run", "-o", trace, "--", *command],
                               capture_output=True, text=True, timeout=60,
-                              preexec_fn=enter)
+                              preexec_fn=enter if inside else None)
         said = subprocess.run([run.sonde, "report", "--json", trace],
                               capture_output=True, text=True, timeout=60)
         return done, json.loads(said.stdout)
@@ -128,7 +128,24 @@ def throttling_is_told():
     true(done.stderr, "CPU throttled in" in " ".join(done.stderr.split()))
 
 
+def a_child_that_goes_to_a_cgroup_is_followed():
+    with Cgroup("cpu") as cgroup:
+        cgroup.limit("cpu.cfs_quota_us", "cpu.max", "30000", "30000 100000")
+        done, found = cgroup.record(
+            "/bin/sh", "-c", "sleep 0.5; (sh -c 'echo $PPID' > "
+            f"{cgroup.own}/cgroup.procs; exec /usr/bin/python3 -c '\n"
+            "import time; t = time.time()\nwhile time.time() < t + 3: pass'); true",
+            inside=False)
+    equal("status", done.returncode, 0)
+    equal("limit at the start", found["run"]["cpu_limit_cores"], None)
+    one = next(c for c in found["cgroups"] if c["path"] == cgroup.name)
+    equal("its own limit", one["cpu_limit_cores"], 0.3)
+    true(f"throttled for {one['throttled_ns']}", one["throttled_ns"] > 0.5e9)
+    equal("first", found["findings"][0]["rule"], "cpu_throttled")
+
+
 for test in (memory_is_held_against_the_limit, a_limit_above_holds_below,
-             a_kill_for_lack_of_memory_is_told, throttling_is_told):
+             a_kill_for_lack_of_memory_is_told, throttling_is_told,
+             a_child_that_goes_to_a_cgroup_is_followed):
     run.case(test.__name__, test)
 run.done()

@@ -112,7 +112,7 @@ REPORT = {
     "cgroups": [{
         "path": TEXT,
         **{name: Maybe(NUMBER) for name in (
-            "psi_cpu_some", "psi_io_some", "psi_memory_some")},
+            "cpu_limit_cores", "psi_cpu_some", "psi_io_some", "psi_memory_some")},
         **{name: Maybe(INT) for name in (
             "cpu_ns", "periods", "throttled_periods", "throttled_ns",
             "memory_peak_bytes", "memory_limit_bytes", "cache_peak_bytes", "limit_hits",

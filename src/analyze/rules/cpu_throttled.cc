@@ -54,10 +54,9 @@ Outcome CpuThrottled(const Facts& facts) {
   Finding f = FindingOf("cpu_throttled", steady);
   f.from_ns = facts.run.begin_ns;
   f.to_ns = facts.run.end_ns;
-  const std::string limit =
-      facts.run.cpu_limit_cores
-          ? fmt::format(" of {:g} cores", *facts.run.cpu_limit_cores)
-          : "";
+  const MaybeNumber cores =
+      held->cpu_limit_cores ? held->cpu_limit_cores : facts.run.cpu_limit_cores;
+  const std::string limit = cores ? fmt::format(" of {:g} cores", *cores) : "";
   f.summary = fmt::format(
       "Held back by its CPU limit{}: the container was throttled in {} of the "
       "periods.",

@@ -102,6 +102,32 @@ void MemoryFailures(std::string_view text, Values& out) {
     out.push_back({"cgroup_memory_limit_hits", "1", true, *count});
 }
 
+void PutQuota(uint64_t us, const char* name, Values& out) {
+  uint64_t ns = 0;
+  if (!__builtin_mul_overflow(us, uint64_t{1000}, &ns))
+    out.push_back({name, "ns", false, ns});
+}
+constexpr char kQuota[] = "cgroup_cpu_quota_ns";
+constexpr char kPeriod[] = "cgroup_cpu_period_ns";
+
+// "50000 100000", or "max 100000" if there is no limit.
+void CpuMax(std::string_view text, Values& out) {
+  uint64_t quota_us = 0, period_us = 0;
+  TextScanner in(text);
+  if (!in.Number(&quota_us) || !in.Number(&period_us)) return;
+  PutQuota(quota_us, kQuota, out);
+  PutQuota(period_us, kPeriod, out);
+}
+
+// -1 is no limit, and no number here.
+void CpuQuota(std::string_view text, Values& out) {
+  if (const auto us = OneNumber(text)) PutQuota(*us, kQuota, out);
+}
+
+void CpuPeriod(std::string_view text, Values& out) {
+  if (const auto us = OneNumber(text)) PutQuota(*us, kPeriod, out);
+}
+
 void OomControl(std::string_view text, Values& out) {
   static constexpr Key kKeys[] = {
       {"oom_kill", "cgroup_oom_kills", "1", true, 1}};
@@ -174,10 +200,13 @@ void BlkioBytes(std::string_view text, Values& out) {
   PutIo(any, read, written, out);
 }
 
-constexpr std::array<CgroupFile, 19> kFiles = {{
+constexpr std::array<CgroupFile, 22> kFiles = {{
     {"cpu", true, "cpu.stat", true, false, CpuStat2},
     {"cpu", false, "cpu.stat", true, false, CpuStat1},
     {"cpuacct", false, "cpuacct.usage", false, false, CpuUsage},
+    {"cpu", true, "cpu.max", true, true, CpuMax},
+    {"cpu", false, "cpu.cfs_quota_us", true, true, CpuQuota},
+    {"cpu", false, "cpu.cfs_period_us", true, true, CpuPeriod},
     {"memory", true, "memory.current", true, false, MemoryUsage},
     {"memory", false, "memory.usage_in_bytes", true, false, MemoryUsage},
     {"memory", true, "memory.peak", true, true, MemoryPeak},

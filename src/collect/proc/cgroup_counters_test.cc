@@ -24,6 +24,18 @@ Found Parse(bool version2, std::string_view name, std::string_view text) {
   return {};
 }
 
+TEST(CgroupCounters, TheLimitOfCpuTimeIsAShareOfAPeriod) {
+  const Found half = {{"cgroup_cpu_quota_ns", 50000000},
+                      {"cgroup_cpu_period_ns", 100000000}};
+  EXPECT_EQ(Parse(true, "cpu.max", "50000 100000\n"), half);
+  EXPECT_EQ(Parse(true, "cpu.max", "max 100000\n"), Found());
+  EXPECT_EQ(Parse(false, "cpu.cfs_quota_us", "50000\n"),
+            (Found{{"cgroup_cpu_quota_ns", 50000000}}));
+  EXPECT_EQ(Parse(false, "cpu.cfs_quota_us", "-1\n"), Found());
+  EXPECT_EQ(Parse(false, "cpu.cfs_period_us", "100000\n"),
+            (Found{{"cgroup_cpu_period_ns", 100000000}}));
+}
+
 TEST(CgroupCounters, CpuTimesAreInNanosecondsInBothVersions) {
   EXPECT_EQ(Parse(true, "cpu.stat",
                   "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n"

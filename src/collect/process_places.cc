@@ -1,0 +1,65 @@
+#include "collect/process_places.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "collect/proc/proc_file.h"
+
+namespace sonde {
+
+void ProcessPlaces::Ran(uint32_t number, pid_t pid) {
+  Place& place = places_[number];
+  place.pid = pid;
+  place.ran = true;
+}
+
+void ProcessPlaces::Ended(uint32_t number) {
+  const auto at = places_.find(number);
+  if (at == places_.end()) return;
+  networks_moved_ |= at->second.network != 0;
+  places_.erase(at);
+}
+
+void ProcessPlaces::LookAt(Place& place) {
+  place.ran = false;
+  cgroup_.Add(
+      ReadOnce(fmt::format("/proc/{}/cgroup", place.pid).c_str(), buffer_));
+  struct stat network = {};
+  if (::stat(fmt::format("/proc/{}/ns/net", place.pid).c_str(), &network) !=
+          0 ||
+      network.st_ino == place.network)
+    return;
+  place.network = network.st_ino;
+  networks_moved_ = true;
+}
+
+void ProcessPlaces::Look() {
+  auto at = places_.lower_bound(next_);
+  int looks = 0;
+  for (size_t i = 0; i < places_.size() && looks < kLooks; ++i) {
+    if (at == places_.end()) at = places_.begin();
+    if (at->second.ran) {
+      LookAt(at->second);
+      ++looks;
+    }
+    next_ = at->first + 1;
+    ++at;
+  }
+  if (!networks_moved_) return;
+  networks_moved_ = false;
+  std::vector<NetworkPlace> networks;
+  for (const auto& [number, place] : places_)
+    if (place.network != 0 && std::none_of(networks.begin(), networks.end(),
+                                           [&](const NetworkPlace& one) {
+                                             return one.network ==
+                                                    place.network;
+                                           }))
+      networks.push_back({place.network, place.pid});
+  // A tree of which nothing is known any more has not moved.
+  if (!networks.empty()) machine_.FollowNetworks(networks);
+}
+
+}  // namespace sonde

@@ -1,0 +1,56 @@
+#ifndef SONDE_COLLECT_PROCESS_PLACES_H_
+#define SONDE_COLLECT_PROCESS_PLACES_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "collect/cgroup_sampler.h"
+#include "collect/machine_sampler.h"
+
+namespace sonde {
+
+// Notices that a recorded process has gone to another cgroup or network
+// namespace, whenever it does, so that the counters of these are read too.
+//
+//  - Only a process that ran is looked at: one that sleeps neither moves
+//  itself,
+//    nor is it throttled, nor does it send. kLooks of them in a Look(), in
+//    turn, so that it costs the same however many there are: about 10 us each.
+//
+// One thread. Does not own the samplers.
+class ProcessPlaces {
+ public:
+  static constexpr int kLooks = 4;
+
+  ProcessPlaces(CgroupSampler& cgroup, MachineSampler& machine)
+      : cgroup_(cgroup), machine_(machine) {}
+
+  // By the number of a process in its tree.
+  void Ran(uint32_t number, pid_t pid);
+  void Ended(uint32_t number);
+
+  void Look();
+
+ private:
+  struct Place {
+    pid_t pid = 0;
+    ino_t network = 0;  // 0: not known
+    bool ran = true;    // since it was looked at
+  };
+
+  void LookAt(Place& place);
+
+  CgroupSampler& cgroup_;
+  MachineSampler& machine_;
+  std::map<uint32_t, Place> places_;
+  uint32_t next_ = 0;            // whose turn it is
+  bool networks_moved_ = false;  // since the machine's sampler was told
+  std::vector<char> buffer_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_PROCESS_PLACES_H_
