@@ -1,0 +1,237 @@
+#include "analyze/pattern/counter_pass.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analyze/scan.h"
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+// Ids are dense in what we write; a file that says otherwise is not followed.
+constexpr uint32_t kMaxSeries = 1u << 24;
+// Ticks further apart than this, and than five of their usual distances, leave
+// a gap: collection was paused, or lost.
+constexpr int64_t kMaxGapNs = kNsPerSec;
+constexpr double kMaxGapTicks = 5;
+
+// Reads counters in one pass and sums them by source.
+class CounterPass {
+ public:
+  CounterPass(const Facts& facts, const Grid& grid,
+              const std::vector<CounterSum>& sources)
+      : store_(*facts.store),
+        facts_(facts),
+        grid_(grid),
+        sources_(sources),
+        means_(sources.size(), WindowMeans(grid)) {}
+
+  // By source.
+  std::vector<RegularSeries> Run() {
+    Prepare();
+    CounterTicks ticks;
+    for (const FrameRef& chunk : store_.counter_chunks()) {
+      const auto group = groups_.find(chunk.counters.group);
+      // A little beyond both ends: what values grow from, and up to where.
+      if (group == groups_.end() ||
+          Elapsed(chunk.counters.end_ns, grid_.begin_ns) >
+              group->second.max_gap_ns ||
+          Elapsed(grid_.end_ns, chunk.counters.begin_ns) >
+              group->second.max_gap_ns ||
+          !store_.ReadTicks(chunk, ticks))
+        continue;
+      TakeChunk(group->second, chunk.counters.first_ordinal, ticks);
+    }
+    std::vector<RegularSeries> out;
+    for (size_t i = 0; i < sources_.size(); ++i)
+      out.push_back(means_[i].Take(sources_[i].name, sources_[i].unit,
+                                   sources_[i].scale));
+    return out;
+  }
+
+ private:
+  // What is known of one counter while its values go by.
+  struct Follower {
+    std::optional<size_t> of;  // which source
+    size_t source = 0;
+    Series::Kind kind = Series::Kind::kTotal;
+    Series::Type type = Series::Type::kInt;
+    int64_t born_ns = kNoTime;  // its total was 0 then; kNoTime: not known
+    bool live = false;          // it has a value
+    double value = 0;
+  };
+  // Series that are sampled at the same ticks.
+  struct Group {
+    int64_t max_gap_ns = kMaxGapNs;
+    bool begun = false;
+    int64_t last_ns = 0;
+    uint64_t next_ordinal = 0;
+    std::vector<uint32_t> followers;
+    // By source: how many counters have a value, and the sum of the gauges.
+    std::vector<uint32_t> live;
+    std::vector<double> gauges;
+    std::vector<double> grown;  // since the last tick
+  };
+
+  std::optional<size_t> SourceOf(const Series& row) const {
+    const std::string_view counter = store_.Str(row.name);
+    // What should grow and does not is something else of the same name.
+    const bool grows =
+        counter.ends_with("_ns") || row.kind == Series::Kind::kTotal;
+    for (size_t i = 0; i < sources_.size(); ++i)
+      if (sources_[i].scope == row.scope && sources_[i].counter == counter &&
+          (grows || sources_[i].scale != 1e9) &&
+          (!sources_[i].scope_id || sources_[i].scope_id == row.scope_id) &&
+          (!sources_[i].label || *sources_[i].label == store_.Str(row.label)))
+        return i;
+    return std::nullopt;
+  }
+
+  void Prepare() {
+    for (const auto& [id, row] : store_.series()) {
+      const auto source = SourceOf(row);
+      if (!source || id >= kMaxSeries) continue;
+      if (id >= followers_.size()) followers_.resize(id + 1);
+      Follower& f = followers_[id];
+      f.of = source;
+      f.source = *source;
+      f.kind = row.kind;
+      f.type = row.type;
+      if (row.scope == Series::Scope::kProcess) {
+        const auto process = store_.processes().find(row.scope_id);
+        if (process != store_.processes().end() &&
+            BornInRun(process->second.start_ns, facts_.run))
+          f.born_ns = process->second.start_ns;
+      }
+      groups_[row.group].followers.push_back(id);
+    }
+    for (auto& [id, group] : groups_) {
+      group.live.resize(sources_.size());
+      group.gauges.resize(sources_.size());
+      group.grown.resize(sources_.size());
+      double span_ns = 0, ticks = 0;
+      for (const FrameRef& chunk : store_.counter_chunks()) {
+        if (chunk.counters.group != id || chunk.counters.ticks < 2) continue;
+        span_ns += static_cast<double>(
+            Elapsed(chunk.counters.begin_ns, chunk.counters.end_ns));
+        ticks += chunk.counters.ticks - 1;
+      }
+      if (ticks > 0)
+        group.max_gap_ns = std::max(
+            kMaxGapNs, static_cast<int64_t>(std::min(
+                           kMaxGapTicks * span_ns / ticks, kMaxValue)));
+    }
+  }
+
+  void TakeChunk(Group& group, uint64_t first_ordinal,
+                 const CounterTicks& ticks) {
+    // Chunks between were lost or not wanted: nobody knows who ended there. The
+    // first tick of a chunk names all that live.
+    if (first_ordinal != group.next_ordinal) Forget(group);
+    group.next_ordinal = first_ordinal + ticks.size();
+    size_t change = 0, gone = 0;
+    for (size_t tick = 0; tick < ticks.size(); ++tick) {
+      const int64_t now = ticks.time_ns[tick];
+      // What the gauges were holds until now.
+      CloseGauges(group, now);
+      for (; change < ticks.changed_end[tick]; ++change)
+        TakeValue(group, ticks.changes[change], now);
+      CloseTotals(group, now);
+      for (; gone < ticks.gone_end[tick]; ++gone) End(group, ticks.gone[gone]);
+      if (!group.begun || now > group.last_ns) group.last_ns = now;
+      group.begun = true;
+    }
+  }
+
+  // Time since the last tick; 0 if there is a gap between.
+  int64_t Since(const Group& group, int64_t now) const {
+    const int64_t elapsed = group.begun ? Elapsed(group.last_ns, now) : 0;
+    return elapsed <= group.max_gap_ns ? elapsed : 0;
+  }
+
+  void CloseGauges(Group& group, int64_t now) {
+    const int64_t elapsed = Since(group, now);
+    if (elapsed == 0) return;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (group.live[i] == 0) continue;
+      means_[i].Cover(group.last_ns, now);
+      if (group.gauges[i] != 0)
+        means_[i].Add(group.last_ns, now,
+                      group.gauges[i] * static_cast<double>(elapsed));
+    }
+  }
+
+  void CloseTotals(Group& group, int64_t now) {
+    const bool continues = Since(group, now) > 0;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (group.grown[i] == 0) continue;
+      if (continues) means_[i].Add(group.last_ns, now, group.grown[i]);
+      group.grown[i] = 0;
+    }
+  }
+
+  Follower* Find(uint32_t id) {
+    return id < followers_.size() && followers_[id].of ? &followers_[id]
+                                                       : nullptr;
+  }
+
+  void TakeValue(Group& group, const CounterTicks::Change& change,
+                 int64_t now) {
+    Follower* const f = Find(change.series);
+    if (f == nullptr) return;
+    const double value = ValueAsDouble(change.value, f->type);
+    // NaN fails both comparisons.
+    if (!(value >= 0 && value <= kMaxValue)) return;
+    const bool total = f->kind == Series::Kind::kTotal;
+    if (!f->live) {
+      ++group.live[f->source];
+      // Read soon after its birth: it all happened since. Later nobody knows
+      // when.
+      const int64_t age = Elapsed(f->born_ns, now);
+      if (total && age > 0 && age <= group.max_gap_ns)
+        means_[f->source].Add(f->born_ns, now, value);
+    } else if (total && value > f->value) {
+      group.grown[f->source] += value - f->value;
+    }
+    if (!total) group.gauges[f->source] += value - (f->live ? f->value : 0);
+    f->live = true;
+    f->value = value;
+  }
+
+  void End(Group& group, uint32_t id) {
+    Follower* const f = Find(id);
+    if (f == nullptr || !f->live) return;
+    f->live = false;
+    if (f->kind == Series::Kind::kGauge) group.gauges[f->source] -= f->value;
+    // The tree may have ended, or may go on without a disk: what is left of the
+    // sum is 0, which is known as long as others of its group are sampled.
+    const Series::Scope scope = sources_[f->source].scope;
+    if (scope == Series::Scope::kMachine || scope == Series::Scope::kDevice)
+      --group.live[f->source];
+  }
+
+  void Forget(Group& group) {
+    group.begun = false;
+    std::fill(group.live.begin(), group.live.end(), 0);
+    std::fill(group.gauges.begin(), group.gauges.end(), 0);
+    for (const uint32_t id : group.followers) followers_[id].live = false;
+  }
+
+  const Store& store_;
+  const Facts& facts_;
+  Grid grid_;
+  const std::vector<CounterSum>& sources_;
+  std::vector<WindowMeans> means_;
+  std::vector<Follower> followers_;  // by series id
+  std::map<uint32_t, Group> groups_;
+};
+
+}  // namespace
+
+std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
+                                       const std::vector<CounterSum>& sums) {
+  return CounterPass(facts, grid, sums).Run();
+}
+
+}  // namespace sonde

@@ -1,0 +1,35 @@
+#ifndef SONDE_ANALYZE_PATTERN_COUNTER_PASS_H_
+#define SONDE_ANALYZE_PATTERN_COUNTER_PASS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/facts.h"
+#include "analyze/pattern/series.h"
+
+namespace sonde {
+
+// A regular series, and the counters that it is the sum of.
+struct CounterSum {
+  std::string name;
+  const char* unit;
+  Series::Scope scope;
+  std::string_view counter;
+  double scale;  // from one unit of the counter per nanosecond
+  // Only those of one process, thread or device; only those of one label.
+  std::optional<uint32_t> scope_id = std::nullopt;
+  std::optional<std::string> label = std::nullopt;
+};
+
+// Reads the counters in one pass over the chunks of the grid's time and sums
+// them. A counter is part of the first sum that it fits. Memory is that of the
+// windows.
+std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
+                                       const std::vector<CounterSum>& sums);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_PATTERN_COUNTER_PASS_H_
