@@ -6,20 +6,10 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "trace/text_reader.h"
+#include "analyze/made_text.h"
 
 namespace sonde {
 namespace {
-
-Facts FactsOfText(std::string_view run, std::string_view more = "") {
-  std::string text = "sonde-text 0\n";
-  text.append(run).append(more);
-  auto bytes = ReadText(text, "made");
-  CHECK(bytes.ok());
-  auto store = Store::OfBytes(bytes.Take(), "made");
-  CHECK(store.ok());
-  return FactsOf(store.Take());
-}
 
 const ChartPlot* Find(const Charts& charts, const std::string& group,
                       const std::string& plot) {

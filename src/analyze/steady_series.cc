@@ -40,8 +40,11 @@ SteadySeries::SteadySeries(const Facts& facts, const Steady& steady)
 
 SeriesView SteadySeries::Find(std::string_view name) const {
   const RegularSeries* const series = facts_.series->Find(name);
-  if (series == nullptr) return {};
-  return SeriesView(series->Part(from_, to_));
+  return series == nullptr ? SeriesView() : Of(*series);
+}
+
+SeriesView SteadySeries::Of(const RegularSeries& series) const {
+  return SeriesView(series.Part(from_, to_));
 }
 
 double SteadySeries::ShareWhere(

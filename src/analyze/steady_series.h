@@ -37,6 +37,8 @@ class SteadySeries {
 
   size_t size() const { return to_ - from_; }
   SeriesView Find(std::string_view name) const;
+  // Of a series on the grid of the run.
+  SeriesView Of(const RegularSeries& series) const;
   // Share of the windows that `test` is true of.
   double ShareWhere(const std::function<bool(size_t window)>& test) const;
   // Length of the steady part by that of the run.

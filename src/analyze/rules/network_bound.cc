@@ -1,19 +1,23 @@
 // network_bound: does it wait for the network?
 //
-// Evidence: for at least kMostOfTheTime of the steady part what is received (or
-// sent) lies within kBand of one rate, its ceiling, while no thread of the
-// program computes and nothing waits for disks. What an interface could carry
-// is often not known (a virtual one says 10 Gbit/s whatever it is cut to), but
-// a flat ceiling with nobody else to blame is the network or who is at its
-// other end. Loopback is not counted. The counters are of all programs in the
-// network namespace, so this one must wake up often and use some CPU time, as
-// one that moves so much does.
+// Evidence: for at least kMostOfTheTime of the steady part what an interface
+// (or all together) receives or sends lies within kBand of one rate, its
+// ceiling, while no thread of the program computes and nothing waits for disks.
+// What an interface could carry is often not known (a virtual one says 10
+// Gbit/s whatever it is cut to), but a flat ceiling with nobody else to blame
+// is the network or who is at its other end. Loopback is not counted. An
+// interface alone comes first: with a bridge, a bond or both ends in the run
+// the same bytes pass several, and others may be busy with something else. The
+// counters are of all programs in the network namespaces, so this one must wake
+// up often and use some CPU time, as one that moves so much does.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"
@@ -27,7 +31,10 @@ constexpr double kMinBytesPerSec = 100e3;
 constexpr double kComputes = 0.60;  // of a core: a thread that works
 constexpr double kWaits = 0.25;
 constexpr double kDiskBusy = 0.50;
-constexpr double kMinWakeUps = 20;         // a second
+// It wakes up once for so many bytes at least, and as often as this a second
+// where that would be more.
+constexpr double kMostBytesAWakeUp = 64e3;
+constexpr double kMinWakeUps = 20;
 constexpr double kSecondsPerByte = 1e-10;  // of CPU time, at the very least
 
 double WakeUps(const Facts& facts) {
@@ -35,6 +42,57 @@ double WakeUps(const Facts& facts) {
   for (const ProcessFacts& p : facts.processes)
     sum += p.voluntary_switches.value_or(0);
   return sum / (static_cast<double>(facts.run.wall_ns) / 1e9);
+}
+
+// A rate that was kept to.
+struct Ceiling {
+  double bytes_per_s;
+  double time;       // share of the steady part
+  bool receives;     // else it sends
+  std::string link;  // empty: all interfaces together
+};
+
+// What else would hold it up, in a window.
+struct Blame {
+  SeriesView thread, psi, disk;
+
+  explicit Blame(const SteadySeries& series)
+      : thread(series.Find("busiest_thread")),
+        psi(series.Find("psi_io")),
+        disk(series.Find("disk_busy")) {}
+  bool Nobody(size_t i) const {
+    return thread.At(i) < kComputes && psi.At(i) < kWaits &&
+           disk.At(i) < kDiskBusy;
+  }
+};
+
+std::optional<Ceiling> CeilingOf(const SteadySeries& series, const Blame& blame,
+                                 const SeriesView& receive,
+                                 const SeriesView& send, std::string link) {
+  const bool receives = receive.Mean() >= send.Mean();
+  const SeriesView& main = receives ? receive : send;
+  const double rate = main.QuantileAt(0.5);
+  if (rate < kMinBytesPerSec) return std::nullopt;
+  const double time = series.ShareWhere([&](size_t i) {
+    return std::abs(main.At(i) - rate) <= kBand * rate && blame.Nobody(i);
+  });
+  // Nothing may lie far above: then it is no ceiling.
+  if (time < kMostOfTheTime || main.QuantileAt(0.95) > (1 + 2 * kBand) * rate)
+    return std::nullopt;
+  return Ceiling{rate, time, receives, std::move(link)};
+}
+
+std::optional<Ceiling> FindCeiling(const Facts& facts,
+                                   const SteadySeries& series,
+                                   const SeriesView& receive,
+                                   const SeriesView& send) {
+  const Blame blame(series);
+  if (std::max(receive.Mean(), send.Mean()) >= kMostOfTheTime * kMinBytesPerSec)
+    for (const Link& link : LinksOf(facts))
+      if (auto found = CeilingOf(series, blame, series.Of(link.receive),
+                                 series.Of(link.send), link.name))
+        return found;
+  return CeilingOf(series, blame, receive, send, "");
 }
 
 }  // namespace
@@ -48,35 +106,28 @@ Outcome NetworkBound(const Facts& facts) {
   const SeriesView send = series.Find("net_send");
   if (!receive.collected() && !send.collected())
     return Outcome::NotEnough("network counters were not collected");
-  const bool receives = receive.Mean() >= send.Mean();
-  const SeriesView& main = receives ? receive : send;
-  const SeriesView thread = series.Find("busiest_thread");
-  const SeriesView psi = series.Find("psi_io");
-  const SeriesView disk = series.Find("disk_busy");
-
-  const double ceiling = main.QuantileAt(0.5);
-  if (ceiling < kMinBytesPerSec) return {};
-  const double time = series.ShareWhere([&](size_t i) {
-    return std::abs(main.At(i) - ceiling) <= kBand * ceiling &&
-           thread.At(i) < kComputes && psi.At(i) < kWaits &&
-           disk.At(i) < kDiskBusy;
-  });
-  // Nothing may lie far above: then it is no ceiling.
-  if (time < kMostOfTheTime ||
-      main.QuantileAt(0.95) > (1 + 2 * kBand) * ceiling)
-    return {};
+  const std::optional<Ceiling> ceiling =
+      FindCeiling(facts, series, receive, send);
+  if (!ceiling) return {};
+  const double rate = ceiling->bytes_per_s;
+  const double time = ceiling->time;
   const double cores = series.Find("tree_cpu").Mean();
-  if (cores < kSecondsPerByte * ceiling || WakeUps(facts) < kMinWakeUps)
+  if (cores < kSecondsPerByte * rate ||
+      WakeUps(facts) < std::min(kMinWakeUps, rate / kMostBytesAWakeUp))
     return {};
 
   Finding f = FindingOf("network_bound", steady);
   f.summary = fmt::format(
       "Limited by the network: it {} {}/s all the time, and not more.",
-      receives ? "receives" : "sends", FormatBytes(ceiling));
+      ceiling->receives ? "receives" : "sends", FormatBytes(rate));
   Say(f, fmt::format(
-             "For {:.0f} % of the steady time the rate was within {:.0f} "
+             "For {:.0f} % of the steady time the rate {}was within {:.0f} "
              "% of {}/s ({:.0f} Mbit/s).",
-             time * 100, kBand * 100, FormatBytes(ceiling), ceiling * 8 / 1e6));
+             time * 100,
+             ceiling->link.empty()
+                 ? ""
+                 : fmt::format("of {} ", Printable(ceiling->link, 40)),
+             kBand * 100, FormatBytes(rate), rate * 8 / 1e6));
   Say(f, fmt::format("Meanwhile it used {:.2f} cores, and nothing waited for "
                      "disks.",
                      cores));

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/made_run.h"
+#include "analyze/made_text.h"
 #include "analyze/rules/rules.h"
 
 namespace sonde {
@@ -78,6 +79,30 @@ TEST(NetworkBoundTest, SaysWhenItCannotKnow) {
   run.workers = {{.cores = run.Always(1)}};
   EXPECT_EQ(NetworkBound(run.Make()).not_enough_data,
             "network counters were not collected");
+}
+
+// One process that wakes up often; two interfaces, one way each.
+constexpr char kTwoLinks[] =
+    "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+    "meta cores 2\nmeta allowed_cores 2\n"
+    "process 1 pid=10 name=fetch start=0 end=10s exit=0\n"
+    "series 1 scope=process:1 name=cpu_ns\n"
+    "series 5 scope=process:1 name=voluntary_switches kind=total\n"
+    "series 6 scope=machine name=net_rx_bytes label=eth0 kind=total\n"
+    "series 7 scope=machine name=net_tx_bytes label=veth1 kind=total\n"
+    "ramp 1 to=10s slope=0.1s/s\nramp 5 to=10s slope=1000/s\n";
+
+TEST(NetworkBoundTest, OneInterfaceMayBeFullBesideOthersThatAreNot) {
+  const std::string other =
+      "ramp 7 to=5s slope=5MB/s\nramp 7 from=5100ms to=10s value=25MB "
+      "slope=30MB/s\n";
+  const Outcome outcome = NetworkBound(
+      FactsOfText(kTwoLinks, "ramp 6 to=10s slope=10MB/s\n" + other));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].evidence[0].text.find("the rate of eth0 was"),
+            std::string::npos)
+      << outcome.findings[0].evidence[0].text;
+  EXPECT_TRUE(NetworkBound(FactsOfText(kTwoLinks, other)).findings.empty());
 }
 
 }  // namespace
