@@ -1,11 +1,14 @@
 // memory_leak: does its memory grow without end?
 //
-// Evidence: over the steady part the memory of all its processes climbs all the
-// time, or in kMinSteps steps and more (analyze/pattern/trend.h), by kMinGrowth
-// of where it began and by kMinBytes; and that is no chance: by the
-// Mann-Kendall test on the medians of equal stretches it happens to noise in
-// less than kMaxP of the cases. Loading data climbs too, so a run shorter than
-// kMinRun is not judged.
+// Evidence: over the steady part the memory of all its processes, or else of
+// one of them, climbs all the time, or in kMinSteps steps and more
+// (analyze/pattern/trend.h), by kMinGrowth of where it began and by kMinBytes;
+// and that is no chance: by the Mann-Kendall test on the medians of equal
+// stretches it happens to noise in less than kMaxP of the cases. Others that
+// come and go or shrink hide the growth of one from the sum.
+//
+// Loading data climbs too, so a run shorter than kMinRun is not judged, and
+// growth at about the rate at which data comes in is worth knowing only.
 
 #include <fmt/format.h>
 
@@ -14,6 +17,7 @@
 #include <optional>
 
 #include "analyze/command_words.h"
+#include "analyze/pattern/part_series.h"
 #include "analyze/pattern/trend.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -31,9 +35,10 @@ constexpr double kMaxP = 0.01;
 constexpr size_t kMinWindows = 24;
 constexpr size_t kMaxStretches = 20;
 constexpr int64_t kMinRunNs = 5 * kNsPerSec;
-// It ends by itself before anybody looks, or within a working day.
-constexpr double kSoonSeconds = 3600;
-constexpr double kLaterSeconds = 86400;
+// Then it ends by itself before it is looked at again.
+constexpr double kSoonSeconds = 86400;
+// Growth by what comes in: what a byte takes in memory.
+constexpr double kMinKept = 0.5, kMaxKept = 2;
 
 // How probable it is that noise climbs as much, by the order of the medians of
 // equal stretches: memory keeps its value from one window to the next, so
@@ -85,6 +90,58 @@ std::optional<Room> RoomOf(const Facts& facts) {
   return out;
 }
 
+// Memory that climbs.
+struct Growth {
+  Trend trend;
+  double chance;
+  double bytes_per_s;
+  const ProcessFacts* process = nullptr;  // null: of all together
+};
+
+std::optional<Growth> GrowthOf(const RegularSeries& part) {
+  const std::vector<double> values = part.KnownValues();
+  const auto trend =
+      TrendOf(part, std::max(kMinBytes, kMinGrowth * values.front()));
+  if (!trend || trend->to <= trend->from) return std::nullopt;
+  if (trend->steps > 0 && trend->steps < kMinSteps) return std::nullopt;
+  const double chance = ChanceOf(values);
+  if (chance >= kMaxP) return std::nullopt;
+  // From the middle of the first known window to that of the last.
+  const auto first = std::find(part.known.begin(), part.known.end(), 1);
+  const auto last = std::find(part.known.rbegin(), part.known.rend(), 1);
+  const double seconds =
+      part.grid.SecondsOf(static_cast<double>(last.base() - first - 1));
+  return Growth{*trend, chance, (trend->to - trend->from) / seconds};
+}
+
+// Of the process that grows fastest, of those that live for most of the time.
+std::optional<Growth> GrowthOfOne(const Facts& facts,
+                                  const SteadySeries& series) {
+  std::optional<Growth> out;
+  for (const ProcessMemory& one : MemoryOf(facts, kMinBytes)) {
+    const SeriesView memory = series.Of(one.bytes);
+    const size_t known = memory.part().KnownCount();
+    if (known < kMinWindows ||
+        static_cast<double>(known) <
+            kMostOfTheTime * static_cast<double>(series.size()))
+      continue;
+    std::optional<Growth> growth = GrowthOf(memory.part());
+    if (!growth || (out && growth->bytes_per_s <= out->bytes_per_s)) continue;
+    growth->process = one.process;
+    out = growth;
+  }
+  return out;
+}
+
+// It keeps about as much as it reads or receives.
+bool KeepsItsInput(const Growth& growth, const SteadySeries& series) {
+  for (const char* const name : {"tree_read_chars", "net_receive"}) {
+    const double kept = growth.bytes_per_s / series.Find(name).Mean();
+    if (kept >= kMinKept && kept <= kMaxKept) return true;
+  }
+  return false;
+}
+
 // Who had most memory; null if nobody was sampled.
 const ProcessFacts* Largest(const Facts& facts) {
   const ProcessFacts* best = nullptr;
@@ -117,46 +174,44 @@ Outcome MemoryLeak(const Facts& facts) {
         fmt::format("growth is not judged in less than {} and {} samples",
                     FormatDuration(kMinRunNs), kMinWindows));
 
-  const std::vector<double> values = memory.part().KnownValues();
-  const auto trend =
-      TrendOf(memory.part(), std::max(kMinBytes, kMinGrowth * values.front()));
-  if (!trend || trend->to <= trend->from) return {};
-  if (trend->steps > 0 && trend->steps < kMinSteps) return {};
-  const double chance = ChanceOf(values);
-  if (chance >= kMaxP) return {};
+  std::optional<Growth> growth = GrowthOf(memory.part());
+  if (!growth) growth = GrowthOfOne(facts, series);
+  if (!growth) return {};
 
-  // From the middle of the first window to that of the last.
-  const double seconds = memory.part().grid.SecondsOf(
-      static_cast<double>(memory.part().size() - 1));
-  const double slope = (trend->to - trend->from) / seconds;
+  const Trend& trend = growth->trend;
+  const double slope = growth->bytes_per_s;
+  const bool loads = KeepsItsInput(*growth, series);
   const std::optional<Room> room = RoomOf(facts);
   Finding f = FindingOf("memory_leak", steady);
   f.severity = Severity::kInfo;
-  f.summary =
-      fmt::format("Its memory grows without end: by {}/s", FormatBytes(slope));
-  Say(f,
-      fmt::format("It grew from {} to {}{} and did not fall (p < {:.0e}).",
-                  FormatBytes(trend->from), FormatBytes(trend->to),
-                  trend->steps > 0 ? fmt::format(" in {} steps", trend->steps)
-                                   : " steadily",
-                  std::max(chance, 1e-9)));
+  f.summary = fmt::format("{} memory grows without end: by {}/s",
+                          growth->process != nullptr ? "One process's" : "Its",
+                          FormatBytes(slope));
+  Say(f, fmt::format("It grew from {} to {}{} and did not fall (p < {:.0e}).",
+                     FormatBytes(trend.from), FormatBytes(trend.to),
+                     trend.steps > 0 ? fmt::format(" in {} steps", trend.steps)
+                                     : " steadily",
+                     std::max(growth->chance, 1e-9)));
+  if (loads)
+    Say(f, "That is about what it read or received: it may be loading data.");
   if (room) {
     const double left = room->bytes / slope;
     f.summary += fmt::format("; {} is reached in {}", room->of, InWords(left));
     Say(f,
         fmt::format("{} were left of {}.", FormatBytes(room->bytes), room->of));
-    if (left < kLaterSeconds) f.severity = Severity::kWarning;
-    if (left < kSoonSeconds)
+    if (left < kSoonSeconds && !loads)
       PutGain(f, 1,
               "at most: a program that is killed for lack of memory has run in "
               "vain");
   }
   f.summary += ".";
-  if (const ProcessFacts* const process = Largest(facts)) {
+  if (const ProcessFacts* const process =
+          growth->process != nullptr ? growth->process : Largest(facts)) {
     PutWhere(f, *process);
-    Say(f,
-        fmt::format("Most of it is {}, with {} at most.", CallProcess(*process),
-                    FormatBytes(*process->rss_peak_bytes)));
+    Say(f, fmt::format("{} {}, with {} at most.",
+                       growth->process != nullptr ? "It is" : "Most of it is",
+                       CallProcess(*process),
+                       FormatBytes(*process->rss_peak_bytes)));
   }
   f.advice = fmt::format(
       "If it is not still loading its data, it keeps what it no longer needs: "
@@ -164,7 +219,7 @@ Outcome MemoryLeak(const Facts& facts) {
       "(in PyTorch: add loss.item(), not loss). See what grows: in Python, "
       "memray run --native or tracemalloc; else heaptrack {}",
       CommandForShell(*facts.store));
-  f.confidence = 0.9 * std::clamp(trend->confidence, 0.5, 1.0);
+  f.confidence = 0.9 * std::clamp(trend.confidence, 0.5, 1.0);
   return {{std::move(f)}, ""};
 }
 

@@ -4,6 +4,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
+#include "analyze/made_text.h"
 #include "analyze/rules/rules.h"
 
 namespace sonde {
@@ -56,10 +57,38 @@ TEST(MemoryLeakTest, TheNearestLimitCounts) {
 
 TEST(MemoryLeakTest, AFarLimitIsLessSevere) {
   const auto severity = [](double per_s) {
-    return MemoryLeak(Grows(Ramp(10e6, per_s))).findings.at(0).severity;
+    Facts facts = Grows(Ramp(10e6, per_s));
+    facts.machine.mem_total_bytes = 300e9;
+    return MemoryLeak(facts).findings.at(0).severity;
   };
   EXPECT_EQ(severity(4e6), Severity::kCritical);
-  EXPECT_EQ(severity(2.5e6), Severity::kWarning);
+  EXPECT_EQ(severity(2e6), Severity::kInfo);
+}
+
+TEST(MemoryLeakTest, ComesBeforeABusyThread) {
+  MadeRun run;
+  run.workers = {{.name = "serve", .cores = run.Always(1)}};
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_memory", Ramp(100e6, 2e6));
+  facts.machine.mem_total_bytes = 16e9;
+  facts.machine.mem_peak_bytes = 4e9;
+  const Judgement judgement = Judge(facts, {});
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].rule, "memory_leak");
+  EXPECT_EQ(judgement.findings[1].rule, "one_core_bound");
+}
+
+TEST(MemoryLeakTest, WhatItReadsOrReceivesMayBeItsData) {
+  Facts facts = Grows(Ramp(100e6, 20e6));
+  for (const char* const name : {"tree_read_chars", "net_receive"}) {
+    PutSeries(facts, name, MadeRun::Always(20e6));
+    const Outcome outcome = MemoryLeak(facts);
+    ASSERT_EQ(outcome.findings.size(), 1u);
+    EXPECT_EQ(outcome.findings[0].severity, Severity::kInfo);
+    PutSeries(facts, name, MadeRun::Always(200e6));
+    EXPECT_EQ(MemoryLeak(facts).findings.at(0).severity, Severity::kCritical)
+        << "it keeps a tenth of it";
+  }
 }
 
 TEST(MemoryLeakTest, FindsSteps) {
@@ -81,6 +110,51 @@ TEST(MemoryLeakTest, SmallGrowthIsNone) {
   EXPECT_TRUE(Fires(Grows(Ramp(100e6, 1.8e6))));
   EXPECT_FALSE(Fires(Grows(Ramp(100e6, 1.4e6))));
   EXPECT_FALSE(Fires(Grows(Ramp(400e6, 3e6)))) << "less than a tenth";
+}
+
+// Two processes that wait most of the time; their memory is to be added.
+constexpr char kTwo[] =
+    "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+    "meta cores 2\nmeta allowed_cores 2\n"
+    "process 1 pid=10 name=parent start=0 end=10s exit=0\n"
+    "process 2 pid=11 name=worker start=1s end=9s exit=0\n"
+    "series 1 scope=process:1 name=cpu_ns\n"
+    "series 2 scope=process:2 name=cpu_ns\n"
+    "series 3 scope=process:1 name=rss_bytes\n"
+    "series 4 scope=process:2 name=rss_bytes\n"
+    "series 8 scope=machine name=mem_total_bytes\n"
+    "series 9 scope=machine name=mem_available_bytes\n"
+    "ramp 1 to=10s slope=0.1s/s\nramp 2 from=1s to=9s slope=0.1s/s\n"
+    "ramp 8 to=10s value=16GB\nramp 9 to=10s value=12GB\n";
+
+TEST(MemoryLeakTest, OneProcessIsFoundThoughTheSumDoesNotGrow) {
+  const Facts facts = FactsOfText(
+      kTwo,
+      "ramp 3 to=10s value=20MB slope=5MB/s\n"
+      "ramp 4 from=1s to=9s value=90MB slope=-5MB/s\ntick 2 9100ms 4=gone\n");
+  const Outcome outcome = MemoryLeak(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.where.process_name, "parent");
+  EXPECT_EQ(f.severity, Severity::kCritical);
+  EXPECT_NE(f.summary.find("One process's memory grows without end: by 5.0"),
+            std::string::npos)
+      << f.summary;
+}
+
+TEST(MemoryLeakTest, NotOneThatLivesForAShortTimeOrKeepsStill) {
+  EXPECT_TRUE(MemoryLeak(FactsOfText(kTwo,
+                                     "ramp 3 to=10s value=90MB\n"
+                                     "ramp 4 from=1s to=9s value=70MB\n"))
+                  .findings.empty());
+  EXPECT_TRUE(
+      MemoryLeak(FactsOfText(kTwo,
+                             "ramp 3 to=10s value=90MB\n"
+                             "process 3 pid=12 start=2s end=6s exit=0\n"
+                             "series 30 scope=process:3 name=rss_bytes\n"
+                             "ramp 30 from=2s to=6s slope=20MB/s\n"
+                             "tick 2 6100ms 30=gone\n"))
+          .findings.empty());
 }
 
 TEST(MemoryLeakTest, SaysWhenItCannotKnow) {
