@@ -4,12 +4,14 @@
 // the run, while at least kMinFree of a core stays unused:
 //  - the same thread is on a core (or ready for one) kThreadBusy of the time,
 //    and no other thread comes near it;
-//  - no thread does, but all of them together use about one core, no one most
-//  of
-//    it, and hardly ever more than one: a chain of processes that wait for each
-//    other, or threads of a process that take turns. Threads have to be closer
-//    to one core than processes: two that are half busy are nothing special.
-// Two busy threads are not one, and idle cores that others use are not idle.
+//  - no thread does, but all of them together use about one core, none of them
+//    most of it, and hardly ever more than one: a chain of processes that wait
+//    for each other, or threads of a process that take turns. Threads have to
+//    be closer to one core than processes: two that are half busy are nothing
+//    special.
+// Two busy threads are not one. If other programs use the rest of the machine,
+// nobody knows what a chain would do without them; but a thread that fills its
+// core beside others that do nothing (kMaxRest) has no use for another one.
 
 #include <fmt/format.h>
 
@@ -35,6 +37,7 @@ constexpr double kThreadBusy = 0.95;
 constexpr double kThreadRan = 0.80;
 constexpr double kMaxSecond = 0.80;
 constexpr double kMinFree = 0.50;
+constexpr double kMaxRest = 0.15;
 constexpr double kMinTime = 0.60;
 constexpr double kChainMin = 0.90;
 constexpr double kChainMax = 1.15;
@@ -65,6 +68,7 @@ struct Judge {
   const Facts& facts;
   const Steady& steady;
   double capacity;
+  bool held_up;  // others kept it from its core
 
   // Cores the program could have used and did not.
   double Free(const CpuWindow& w) const {
@@ -73,9 +77,11 @@ struct Judge {
                            : left;
   }
   bool OneThread(const CpuWindow& w) const {
+    const bool alone = !held_up && w.tree_cores - w.thread_cores <= kMaxRest &&
+                       capacity - w.tree_cores >= kMinFree;
     return w.process != 0 && w.thread_cores >= kThreadRan &&
            w.thread_cores + w.thread_wait_cores >= kThreadBusy &&
-           w.second_cores < kMaxSecond && Free(w) >= kMinFree;
+           w.second_cores < kMaxSecond && (Free(w) >= kMinFree || alone);
   }
   bool OneAtATime(const CpuWindow& w) const {
     return w.tree_cores >= kChainMin && w.tree_cores <= kChainMax &&
@@ -110,26 +116,29 @@ double GreatestShare(const Judge& judge) {
   return std::min(1.0, greatest);
 }
 
-void AddGain(const Judge& judge, double time, Finding& f) {
+// `free` of the cores had nothing to do meanwhile.
+void AddGain(const Judge& judge, double time, double free, Finding& f) {
+  // Those that others use are not to be had.
+  const double cores = free >= kMinFree ? judge.capacity : 1 + free;
   // Amdahl: the part on one core, spread over all of them, the rest as it is.
   const double share = time * static_cast<double>(judge.steady.known_ns) /
                        static_cast<double>(judge.facts.run.wall_ns) *
-                       (1 - 1 / judge.capacity);
+                       (1 - 1 / cores);
   f.gain = Gain{share, fmt::format("at most, estimated as if this work spread "
-                                   "over {:g} cores without loss",
-                                   judge.capacity)};
+                                   "over {:.3g} cores without loss",
+                                   cores)};
   f.severity =
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }
 
-Finding Begin(const Judge& judge, double time, double sureness) {
+Finding Begin(const Judge& judge, double time, double free, double sureness) {
   Finding f;
   f.rule = "one_core_bound";
   f.from_ns = judge.steady.from_ns;
   f.to_ns = judge.steady.to_ns;
   f.confidence =
       sureness * std::min(1.0, 0.6 + 0.4 * (time - kMinTime) / (1 - kMinTime));
-  AddGain(judge, time, f);
+  AddGain(judge, time, free, f);
   return f;
 }
 
@@ -179,9 +188,9 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
     return judge.OneThread(w) && w.process == key.first &&
            w.thread == key.second;
   };
-  Finding f = Begin(judge, time, 0.95);
   const double free = judge.steady.MeanWhere(
       is_it, [&](const CpuWindow& w) { return judge.Free(w); });
+  Finding f = Begin(judge, time, free, 0.95);
   const double ran = judge.steady.MeanWhere(
       is_it, [](const CpuWindow& w) { return w.thread_cores; });
   const ProcessFacts* const p = judge.facts.FindProcess(key.first);
@@ -218,12 +227,17 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
                                       FormatShare(std::min(1.0, *share))),
                           judge.facts.run.begin_ns, judge.facts.run.end_ns});
   const std::string slice = AddSliceOfThread(judge, key, f);
-  f.summary = fmt::format(
-      "Limited by one core: {} is always busy{} while {:.1f} of {:g} cores "
-      "stay free.",
-      thread,
-      slice.empty() ? "" : fmt::format(", most of all with `{}`,", slice), free,
-      judge.capacity);
+  const std::string most =
+      slice.empty() ? "" : fmt::format(", most of all with `{}`,", slice);
+  f.summary = free >= kMinFree
+                  ? fmt::format(
+                        "Limited by one core: {} is always busy{} while {:.1f} "
+                        "of {:g} cores stay free.",
+                        thread, most, free, judge.capacity)
+                  : fmt::format(
+                        "Limited by one core: {} is always busy{} and nothing "
+                        "else of it works; other programs use the rest.",
+                        thread, most);
   AddFree(judge, free, f);
   f.advice =
       "The other cores have nothing to do until this thread is done. Split its "
@@ -340,9 +354,9 @@ Finding OfChain(const Judge& judge, const Chain& chain) {
   const Facts& facts = judge.facts;
   const auto test = [&](const CpuWindow& w) { return judge.OneAtATime(w); };
   const bool sure = chain.process == nullptr || chain.turns == Turns::kTaken;
-  Finding f = Begin(judge, chain.time, sure ? 0.7 : 0.5);
   const double free = judge.steady.MeanWhere(
       test, [&](const CpuWindow& w) { return judge.Free(w); });
+  Finding f = Begin(judge, chain.time, free, sure ? 0.7 : 0.5);
   const double used = judge.steady.MeanWhere(
       test, [](const CpuWindow& w) { return w.tree_cores; });
   const std::string who = CallChain(facts, chain);
@@ -393,7 +407,8 @@ Outcome OneCoreBound(const Facts& facts) {
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
   if (AcceleratorsWellUsed(facts)) return {};
-  const Judge judge{facts, steady, *facts.run.capacity_cores};
+  const Judge judge{facts, steady, *facts.run.capacity_cores,
+                    HeldUpByOthers(facts)};
   // On one core, one core is all there is: cpu_bound speaks of that.
   if (judge.capacity < 1 + kMinFree) return {};
 

@@ -86,11 +86,21 @@ TEST(OneCoreBoundTest, HalfACoreMustBeFree) {
 }
 
 TEST(OneCoreBoundTest, CoresThatOthersUseAreNotFree) {
-  MadeRun run = Threads(1.0, 0);
-  run.others = MadeRun::Always(0.45);
+  MadeRun run = Threads(1.0, 0.2);
+  run.others = MadeRun::Always(0.25);
   EXPECT_TRUE(Fires(run));
-  run.others = MadeRun::Always(0.55);
-  EXPECT_FALSE(Fires(run));
+  run.others = MadeRun::Always(0.35);
+  EXPECT_FALSE(Fires(run)) << "its second thread may want more";
+}
+
+TEST(OneCoreBoundTest, WhatOthersDoIsNothingToAThreadThatIsAlone) {
+  MadeRun run = Threads(1.0, 0.1);
+  run.others = MadeRun::Always(0.9);
+  const Outcome outcome = OneCoreBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].summary.find("other programs use the rest"),
+            std::string::npos);
+  EXPECT_LT(outcome.findings[0].gain->share, 0.1);
 }
 
 TEST(OneCoreBoundTest, TwoBusyThreadsAreNotOne) {
