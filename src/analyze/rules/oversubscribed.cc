@@ -1,9 +1,10 @@
 // oversubscribed: do more threads want to run than there are cores for?
 //
 // Evidence: for at least kMostOfTheTime of the steady part the program's own
-// threads that ran or were ready were kTimesCores of the cores it may use, and
-// kMinThreads at least (two threads in half a core are not many), and they were
-// taken off their core kMinSwitches times a second for each of these
+// threads that ran or were ready were kTimesCores of the cores it may use, or
+// kNearly so (threads that are always ready are seen to wait a little less),
+// and kMinThreads at least (two threads in half a core are not many), and they
+// were taken off their core kMinSwitches times a second for each of these
 // cores. Only its own threads count: a program that waits because others use
 // the cores is not oversubscribed.
 
@@ -21,6 +22,7 @@ namespace sonde {
 namespace {
 
 constexpr double kTimesCores = 2;
+constexpr double kNearly = 0.9;
 constexpr double kMinThreads = 3;
 constexpr double kMinSwitches = 10;  // a second and core
 
@@ -44,7 +46,7 @@ Outcome Oversubscribed(const Facts& facts) {
   const double capacity = *facts.run.capacity_cores;
   const double time = series.ShareWhere([&](size_t i) {
     return cpu.At(i) + wait.At(i) >=
-           std::max(kMinThreads, kTimesCores * capacity);
+           std::max(kMinThreads, kNearly * kTimesCores * capacity);
   });
   if (time < kMostOfTheTime || switched.Mean() < kMinSwitches * capacity)
     return {};
