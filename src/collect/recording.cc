@@ -79,19 +79,21 @@ void Recording::LookForSteady(int64_t now_ns) {
   const Sampler::Used used = sampler_->used();
   const double elapsed_s = static_cast<double>(now_ns - used_ns_) / 1e9;
   if (elapsed_s <= 0) return;
-  const auto why = steady_->Add(
+  const auto found = steady_->Add(
       now_ns, static_cast<double>(used.cpu_ns - used_.cpu_ns) / 1e9 / elapsed_s,
       used.accelerator_share,
       static_cast<double>(used.io_bytes - used_.io_bytes) / elapsed_s);
   used_ = used;
   used_ns_ = now_ns;
-  if (!why) return;
+  if (!found) return;
   steady_.reset();
-  out_->PutMeta("steady_ns", std::to_string(now_ns));
-  out_->PutMeta("steady_why", *why);
+  out_->PutMeta("steady_why", found->why);
+  if (!found->from_ns) return;
+  const int64_t from_ns = std::max(started_ns_, *found->from_ns);
+  out_->PutMeta("steady_ns", std::to_string(from_ns));
   Event event;
   event.begin_ns = started_ns_;
-  event.dur_ns = now_ns - started_ns_;
+  event.dur_ns = from_ns - started_ns_;
   event.name = out_->Intern("start-up");
   event.category = out_->Intern("session");
   out_->AddEvent(track_, event);

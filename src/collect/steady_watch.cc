@@ -49,7 +49,7 @@ SteadyWatch::Sums SteadyWatch::Mean(int64_t from_ns, int64_t to_ns) const {
           (b.io - a.io) / ns};
 }
 
-std::optional<std::string> SteadyWatch::Add(
+std::optional<SteadyWork> SteadyWatch::Add(
     int64_t now_ns, double cpu_cores, std::optional<double> accelerator_share,
     double io_bytes_per_s) {
   if (done_) return std::nullopt;
@@ -64,9 +64,9 @@ std::optional<std::string> SteadyWatch::Add(
   Keep({now_ns, last.cpu + cpu_cores * ns,
         last.accelerator + accelerator_share.value_or(0) * ns,
         last.io + io_bytes_per_s * ns});
-  std::optional<std::string> reason = Judge(now_ns);
-  done_ = reason.has_value();
-  return reason;
+  std::optional<SteadyWork> found = Judge(now_ns);
+  done_ = found.has_value();
+  return found;
 }
 
 void SteadyWatch::Keep(const Sums& newest) {
@@ -87,7 +87,7 @@ void SteadyWatch::Keep(const Sums& newest) {
   moments_.resize(kept);
 }
 
-std::optional<std::string> SteadyWatch::Judge(int64_t now_ns) {
+std::optional<SteadyWork> SteadyWatch::Judge(int64_t now_ns) {
   const int64_t elapsed = now_ns - moments_.front().time_ns;
   if (elapsed >= kNsPerSec) {
     const Sums second = Mean(now_ns - kNsPerSec, now_ns);
@@ -107,15 +107,18 @@ std::optional<std::string> SteadyWatch::Judge(int64_t now_ns) {
                         (!has_accelerator_ || elapsed >= kAcceleratorWaitNs));
     if (works && std::abs(level - was) <= kSame * level &&
         level >= kOfMost * most && SameIo(before.io, now.io))
-      return fmt::format(
-          "{} for {}",
-          accelerated ? "the accelerator has kept " + FormatShare(level)
-                      : fmt::format("the CPU has kept {:.2g} cores", level),
-          FormatDuration(2 * stretch));
+      return SteadyWork{
+          now_ns - 2 * stretch,
+          fmt::format("{} for {}",
+                      accelerated
+                          ? "the accelerator has kept " + FormatShare(level)
+                          : fmt::format("the CPU has kept {:.2g} cores", level),
+                      FormatDuration(2 * stretch))};
   }
   if (elapsed >= give_up_ns_)
-    return fmt::format("no steady level was seen in {}",
-                       FormatDuration(elapsed));
+    return SteadyWork{
+        std::nullopt,
+        fmt::format("no steady level was seen in {}", FormatDuration(elapsed))};
   return std::nullopt;
 }
 

@@ -10,6 +10,13 @@
 
 namespace sonde {
 
+// When the start-up of a program was over, if it was, and why that is said:
+// "the CPU has kept 3.5 cores for 3.00 s".
+struct SteadyWork {
+  std::optional<int64_t> from_ns;  // nothing: it never was
+  std::string why;
+};
+
 // Says while a program runs that it does now what it was started for: its
 // start-up is over and its level stays.
 //
@@ -33,11 +40,10 @@ class SteadyWatch {
 
   // What was used since the last call: cores of the whole tree, share of the
   // accelerators' time (nothing if there is none), bytes read and written a
-  // second. The first call only begins. Returns the reason, once, in words:
-  // "the CPU has kept 3.5 cores for 3.00 s".
-  std::optional<std::string> Add(int64_t now_ns, double cpu_cores,
-                                 std::optional<double> accelerator_share,
-                                 double io_bytes_per_s);
+  // second. The first call only begins. Returns once what was found.
+  std::optional<SteadyWork> Add(int64_t now_ns, double cpu_cores,
+                                std::optional<double> accelerator_share,
+                                double io_bytes_per_s);
 
  private:
   // Integrals over the time from the first call.
@@ -50,7 +56,7 @@ class SteadyWatch {
   // Means of a stretch of time.
   Sums Mean(int64_t from_ns, int64_t to_ns) const;
   void Keep(const Sums& newest);
-  std::optional<std::string> Judge(int64_t now_ns);
+  std::optional<SteadyWork> Judge(int64_t now_ns);
 
   int64_t give_up_ns_;
   std::vector<Sums> moments_;

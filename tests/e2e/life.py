@@ -97,9 +97,9 @@ def a_command_that_ends_in_the_delay_is_told():
     done = subprocess.run([run.sonde, "run", "-o", trace, "--delay", "90s", "--",
                            "sh", "-c", "exit 3"], capture_output=True, text=True, timeout=20)
     equal("status", done.returncode, 3)
-    true(done.stderr, "Nothing was sampled: the command ended in the delay of 90.0 s, after "
-         in done.stderr)
-    true(done.stderr, "sonde run -- sh -c 'exit 3'" in done.stderr)
+    said = " ".join(done.stderr.split())
+    true(said, "Nothing was sampled: the command ended in the delay of 90.0 s, after " in said)
+    true(said, "sonde run -- sh -c 'exit 3'" in said)
     true("trace", run.check(trace)["finished"])
 
 
@@ -135,12 +135,12 @@ def stop_file_ends_the_recording_and_not_the_command():
 def two_recorders_of_one_flag_do_not_collide():
     where = os.path.dirname(run.path("x"))
     flag = os.path.join(where, "stop.flag")
-    options = ("--stop-file", "stop.flag", "--rate", "0.5")
-    first = start(*options, cwd=where)
+    os.symlink(".", os.path.join(where, "link"))
+    first = start("--stop-file", "stop.flag", "--rate", "0.5", cwd=where)
     time.sleep(0.3)
     # It has not seen this one yet when the second starts.
     open(flag, "w").close()
-    second = start(*options, cwd=where)
+    second = start("--stop-file", "link/stop.flag", "--rate", "0.5", cwd=where)
     true("not taken away", os.path.exists(flag))
     true("the first ends", "appeared" in first.stderr.readline())
     equal("the second goes on",
@@ -178,7 +178,7 @@ def delay_auto_finds_the_end_of_the_start_up():
     found = report["run"]
     true(f"why {found['steady_why']}", "the CPU has kept 0." in found["steady_why"])
     after = (found["steady_ns"] - report["clock"]["started_ns"]) / 1e9
-    true(f"after {after}", 4 <= after < 11)
+    true(f"after {after}", 1.5 <= after < 8)
     # What came before is kept, and told apart.
     true(f"ticks {found['ticks']}", found["ticks"] > 80)
     names = [e["name"] for e in run.check(trace)["session"]]
