@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,10 +17,12 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "collect/container.h"
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/pids.h"
@@ -31,6 +35,8 @@ namespace {
 constexpr size_t kIdDigits = 64;
 constexpr size_t kLeastDigits = 4;  // of an id, to be taken for one
 constexpr size_t kMaxFile = 64 << 20;
+constexpr size_t kMaxAnswer = 4096;
+constexpr int64_t kAskNs = 5 * kNsPerSec;
 
 bool IsHex(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -74,7 +80,25 @@ std::string IdInDocker(const std::string& name) {
   return "";
 }
 
-// The first line that a command prints; empty if it fails.
+// What can be read from `fd` until the deadline; nothing if that passes first.
+std::optional<std::string> ReadUntil(int fd, int64_t deadline_ns) {
+  std::string text;
+  char buffer[256];
+  for (;;) {
+    const int64_t left_ms = (deadline_ns - NowNs()) / kNsPerMs;
+    pollfd poll = {fd, POLLIN, 0};
+    const int ready =
+        left_ms > 0 ? ::poll(&poll, 1, static_cast<int>(left_ms)) : 0;
+    if (ready == -1 && errno == EINTR) continue;
+    if (ready <= 0) return std::nullopt;
+    const ssize_t n = ::read(fd, buffer, sizeof(buffer));
+    if (n == -1 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    if (text.size() < kMaxAnswer) text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+// The first line that a command prints; empty if it fails or takes too long.
 std::string Ask(const char* command, const std::string& name) {
   int out[2];
   if (::pipe2(out, O_CLOEXEC) != 0) return "";
@@ -94,16 +118,12 @@ std::string Ask(const char* command, const std::string& name) {
   ::posix_spawn_file_actions_destroy(&files);
   write_end.Reset();
   if (failed != 0) return "";
-  std::string text;
-  char buffer[256];
-  ssize_t n = 0;
-  while ((n = ::read(read_end.get(), buffer, sizeof(buffer))) > 0 ||
-         (n == -1 && errno == EINTR))
-    if (n > 0) text.append(buffer, static_cast<size_t>(n));
+  const auto text = ReadUntil(read_end.get(), NowNs() + kAskNs);
+  if (!text) ::kill(pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) == -1 && errno == EINTR) {
   }
-  return status == 0 ? text.substr(0, text.find('\n')) : "";
+  return text && status == 0 ? text->substr(0, text->find('\n')) : "";
 }
 
 std::string IdOfName(const std::string& name) {
@@ -145,6 +165,8 @@ std::map<std::string, ContainerPlace> Running(const std::string& lxc) {
 
 std::string_view ContainerId(std::string_view part) {
   if (part.ends_with(".scope")) part.remove_suffix(6);
+  // Who looks after the container, and is older than it.
+  if (part.find("-conmon-") != std::string_view::npos) return {};
   if (const size_t dash = part.rfind('-'); dash != std::string_view::npos)
     part.remove_prefix(dash + 1);
   return part.size() == kIdDigits && IsHex(part) ? part : std::string_view();

@@ -18,7 +18,8 @@ TEST(ContainerId, OtherPartsHaveNone) {
   const std::string id(64, 'a');
   for (const std::string& part :
        {std::string(), std::string("user.slice"), id.substr(1), id + "a",
-        "libpod-conmon-" + std::string(64, 'g'), id + ".slice"})
+        "libpod-conmon-" + id + ".scope", "crio-conmon-" + id + ".scope",
+        "libpod-" + std::string(64, 'g'), id + ".slice"})
     EXPECT_EQ(ContainerId(part), "") << part;
 }
 
