@@ -47,10 +47,9 @@ Result<Background> Background::Detach(const std::string& log) {
     OpenAs(0, "/dev/null", O_RDONLY);
     OpenAs(1, "/dev/null", O_WRONLY);
     OpenAs(2, "/dev/null", O_WRONLY);
-    OpenAs(2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
     const pid_t pid = ::getpid();
     WriteAll(tell.get(), &pid, sizeof(pid));
-    return Background(pid, std::move(tell));
+    return Background(pid, std::move(tell), log);
   }
   tell.Reset();
   while (::waitpid(first, nullptr, 0) == -1 && errno == EINTR) {
@@ -61,7 +60,7 @@ Result<Background> Background::Detach(const std::string& log) {
     return Error{Error::Kind::kIo, "the recorder ended before it could start"};
   std::memcpy(&pid, said.data(), sizeof(pid));
   const char* at = said.data() + sizeof(pid);
-  if (*at == kReady) return Background(pid, Fd());
+  if (*at == kReady) return Background(pid, Fd(), log);
   Error error{static_cast<Error::Kind>(*at++), at};
   error.hint =
       at + std::min(said.size() - sizeof(pid) - 1, std::strlen(at) + 1);
@@ -69,6 +68,8 @@ Result<Background> Background::Detach(const std::string& log) {
 }
 
 void Background::Ready() {
+  if (!log_.empty())
+    OpenAs(2, log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
   WriteAll(tell_.get(), &kReady, 1);
   tell_.Reset();
 }

@@ -15,7 +15,9 @@ namespace sonde {
 // Detach() returns in both: in the old one once the new one has said Ready() or
 // Failed(), with its pid or its Error; in the new one at once, with `child`.
 // The new one is in a session of its own, keeps the working directory, reads
-// and writes nothing, and has `log` as its standard error.
+// and writes nothing, and has `log` as its standard error unless that is empty.
+// The log is made when it says Ready(), so that nothing is left of one that
+// Failed().
 class Background {
  public:
   static Result<Background> Detach(const std::string& log);
@@ -28,10 +30,12 @@ class Background {
   void Failed(const Error& error);
 
  private:
-  Background(pid_t pid, Fd tell) : pid_(pid), tell_(std::move(tell)) {}
+  Background(pid_t pid, Fd tell, std::string log)
+      : pid_(pid), tell_(std::move(tell)), log_(std::move(log)) {}
 
   pid_t pid_;
   Fd tell_;
+  std::string log_;
 };
 
 }  // namespace sonde

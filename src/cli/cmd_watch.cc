@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 #include <optional>
 
@@ -96,18 +97,25 @@ Error NoCommand(const Args& command) {
           "sonde run --" + line};
 }
 
+// How long at most, as the user said it.
+std::string LimitOf(const RecordArgs& args) {
+  const bool plain =
+      std::isdigit(static_cast<unsigned char>(args.time.back())) != 0;
+  return args.time + (plain ? " min" : "");
+}
+
 void TellStart(const WatchArgs& args, const SessionOptions& options) {
   std::fprintf(stderr,
                "sonde: recording %s, for %s at most; Ctrl-C or `sonde ctl "
                "stop` ends it\n",
-               NameOf(options.recording).c_str(), args.record.time.c_str());
+               NameOf(options.recording).c_str(), LimitOf(args.record).c_str());
 }
 
 void TellBackground(const WatchArgs& args, const SessionOptions& options,
                     pid_t pid, const std::string& log) {
   const std::string trace = ShellWord(options.trace);
   std::printf("recording %s, for %s at most, into %s\n",
-              NameOf(options.recording).c_str(), args.record.time.c_str(),
+              NameOf(options.recording).c_str(), LimitOf(args.record).c_str(),
               trace.c_str());
   std::printf("  stop:    sonde ctl stop --session %d\n", pid);
   if (!options.life.stop_file.empty())
@@ -144,7 +152,10 @@ Result<int> Record(const WatchArgs& args, SessionOptions& options,
 }
 
 Result<int> RecordInBackground(const WatchArgs& args, SessionOptions& options) {
-  const std::string log = options.trace + ".txt";
+  std::string log;
+  if (!args.record.quiet) {
+    TRY(log, ChooseOutput(options.trace + ".txt", "", args.record.force));
+  }
   TRY(Background background, Background::Detach(log));
   if (!background.child()) {
     if (!args.record.quiet)
@@ -155,7 +166,6 @@ Result<int> RecordInBackground(const WatchArgs& args, SessionOptions& options) {
   if (code.ok()) return code;
   if (!background.child()) return code;  // after it was ready
   background.Failed(code.error());
-  ::unlink(log.c_str());
   return 1;
 }
 

@@ -55,12 +55,16 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
                  "--for counts from the start, with the delay in it");
   if (!args.stop_file.empty()) {
     std::error_code failure;
-    const auto path = std::filesystem::absolute(args.stop_file, failure);
+    // Whatever links lead to it, others may wait for the same one.
+    const auto path = std::filesystem::weakly_canonical(
+        std::filesystem::absolute(args.stop_file, failure).parent_path(),
+        failure);
     if (failure)
       return Error{Error::Kind::kIo, verb + ": --stop-file " +
                                          Printable(args.stop_file) + ": " +
                                          failure.message()};
-    life.stop_file = path.lexically_normal().string();
+    life.stop_file =
+        (path / std::filesystem::path(args.stop_file).filename()).string();
   }
   return life;
 }

@@ -49,12 +49,19 @@ Result<std::optional<StopFile>> PrepareStopFile(const std::string& path) {
   return out;
 }
 
+std::string FreeName(const std::string& wanted) {
+  std::string name = wanted;
+  for (int n = 2; ::access(name.c_str(), F_OK) == 0; ++n)
+    name = wanted + "-" + std::to_string(n);
+  return name;
+}
+
 // If the command never ran, what was made for it goes away again, and an older
 // trace of that name comes back. Forget(): it did run.
 class Undo {
  public:
   Undo(std::string trace, bool replace)
-      : trace_(std::move(trace)), aside_(trace_ + ".replaced") {
+      : trace_(std::move(trace)), aside_(FreeName(trace_ + ".replaced")) {
     // What is not there need not be saved.
     saved_ = replace && ::rename(trace_.c_str(), aside_.c_str()) == 0;
   }

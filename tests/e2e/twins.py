@@ -339,9 +339,14 @@ def refuses_to_overwrite():
     equal("stdout", done.stdout, "")
     true("names the cure", "--force" in done.stderr)
     equal("the file", open(trace).read(), "precious")
+    with open(trace + ".replaced", "w") as f:
+        f.write("precious too")
     done = subprocess.run(base + ["--force", "--", "echo", "x"], capture_output=True)
     equal("status with --force", done.returncode, 0)
     run.check(trace)
+    equal("what else is there", sorted(os.listdir(os.path.dirname(trace))),
+          ["t.sonde", "t.sonde.replaced"])
+    equal("another file", open(trace + ".replaced").read(), "precious too")
     equal("mode", os.stat(trace).st_mode & 0o777, 0o600)
 
 

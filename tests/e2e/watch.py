@@ -190,6 +190,37 @@ def in_the_background_errors_come_back():
     equal("left behind", os.listdir(where), [])
 
 
+def in_the_background_no_other_file_is_touched():
+    where = os.path.dirname(run.path("x"))
+    notes = os.path.join(where, "b.sonde.txt")
+    with open(notes, "w") as f:
+        f.write("mine")
+    words = [run.sonde, "watch", "--background", "-o", "b.sonde"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, cwd=where)
+    equal("status", done.returncode, 1)
+    true(done.stderr, "b.sonde.txt: exists already" in done.stderr)
+    # Neither one that fails after it was allowed to.
+    done = subprocess.run([*words, "--force", "--stop-file", "no/where"],
+                          capture_output=True, text=True, timeout=20, cwd=where)
+    equal("status", done.returncode, 2)
+    equal("left", os.listdir(where), ["b.sonde.txt"])
+    with open(notes) as f:
+        equal("notes", f.read(), "mine")
+
+
+def an_engine_that_does_not_answer_is_not_waited_for():
+    tools = os.path.dirname(run.path("x"))
+    for name in ("podman", "docker"):
+        with open(f"{tools}/{name}", "w") as f:
+            f.write("#!/bin/sh\nexec sleep 100\n")
+        os.chmod(f"{tools}/{name}", 0o700)
+    done = subprocess.run([run.sonde, "watch", "--container", "nobody-has-this"],
+                          capture_output=True, text=True, timeout=30, cwd=run.dir,
+                          env=dict(os.environ, PATH=tools + ":" + os.environ["PATH"]))
+    equal("status", done.returncode, 1)
+    true(done.stderr, "there is no container nobody-has-this" in done.stderr)
+
+
 def bad_targets_are_refused_in_one_line():
     with Job("true") as job:
         job.process.wait()
@@ -291,7 +322,9 @@ for test in (a_process_with_its_past_left_out, its_threads_past_is_left_out_too,
              descendants_old_and_new, ends_with_its_target,
              signals_end_it_and_all_is_analysed, killed_and_still_analysed,
              ctl_and_stop_file_end_it, everything_but_itself, in_the_background,
-             in_the_background_errors_come_back, bad_targets_are_refused_in_one_line,
+             in_the_background_errors_come_back,
+             in_the_background_no_other_file_is_touched,
+             an_engine_that_does_not_answer_is_not_waited_for, bad_targets_are_refused_in_one_line,
              a_cgroup_and_those_below_it, a_container_by_name_and_id):
     run.case(test.__name__, test)
 run.done()
