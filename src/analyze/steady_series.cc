@@ -25,17 +25,23 @@ double SeriesView::QuantileAt(double q) const {
 
 SteadySeries::SteadySeries(const Facts& facts, const Steady& steady)
     : facts_(facts) {
-  const Grid& grid = facts.series->grid;
-  const auto window = [&](int64_t time_ns) {
-    return std::min(grid.size(),
-                    static_cast<size_t>(Elapsed(grid.begin_ns, time_ns) /
-                                        std::max<int64_t>(1, grid.step_ns)));
-  };
-  from_ = window(steady.from_ns);
-  to_ = std::max(from_, window(steady.to_ns));
+  from_ = OnGrid(steady.from_ns);
+  to_ = std::max(from_, OnGrid(steady.to_ns));
   of_run_ = std::min(
       1.0, static_cast<double>(Elapsed(steady.from_ns, steady.to_ns)) /
                static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns)));
+}
+
+size_t SteadySeries::OnGrid(int64_t time_ns) const {
+  const Grid& grid = facts_.series->grid;
+  return std::min(grid.size(),
+                  static_cast<size_t>(Elapsed(grid.begin_ns, time_ns) /
+                                      std::max<int64_t>(1, grid.step_ns)));
+}
+
+size_t SteadySeries::WindowOf(int64_t from_ns, int64_t to_ns) const {
+  const size_t at = OnGrid(from_ns + Elapsed(from_ns, to_ns) / 2);
+  return std::max(at, from_) - from_;
 }
 
 SeriesView SteadySeries::Find(std::string_view name) const {

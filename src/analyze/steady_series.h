@@ -36,6 +36,8 @@ class SteadySeries {
   SteadySeries(const Facts& facts, const Steady& steady);
 
   size_t size() const { return to_ - from_; }
+  // The window that has the middle of a stretch of time.
+  size_t WindowOf(int64_t from_ns, int64_t to_ns) const;
   SeriesView Find(std::string_view name) const;
   // Of a series on the grid of the run.
   SeriesView Of(const RegularSeries& series) const;
@@ -45,6 +47,8 @@ class SteadySeries {
   double OfRun() const { return of_run_; }
 
  private:
+  size_t OnGrid(int64_t time_ns) const;
+
   const Facts& facts_;
   size_t from_ = 0, to_ = 0;
   double of_run_ = 0;

@@ -4,8 +4,9 @@
 // processes kept kBusy of the cores they may use busy. If they may use the
 // whole machine, a window also counts in which nothing was left idle and the
 // program had the most of it (kMinOwn): somebody else's crumbs do not make it
-// less bound. Cores that mostly others used, or that the hypervisor took away,
-// are not its doing, and the rule is silent.
+// less bound. If it had less, its threads must have been ready for kBusy of the
+// cores: then it would fill them alone. Else cores that mostly others used, or
+// that the hypervisor took away, are not its doing, and the rule is silent.
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/rules/rules.h"
-#include "analyze/steady.h"
+#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -23,6 +24,7 @@ namespace {
 constexpr double kBusy = 0.90;
 constexpr double kMinTime = 0.60;
 constexpr double kMinOwn = 0.60;
+constexpr double kMinOwnIfReady = 0.25;
 // Others, steal and the kernel are worth a sentence from here on.
 constexpr double kNotableCores = 0.1;
 constexpr double kNotableKernel = 0.3;
@@ -54,11 +56,18 @@ Outcome CpuBound(const Facts& facts) {
   const double capacity = *run.capacity_cores;
   // With fewer than all cores, the machine's idle time may be the others'.
   const bool whole_machine = run.cores && capacity >= *run.cores;
+  const SteadySeries series(facts, steady);
+  const SeriesView waiting = series.Find("tree_wait");
   const auto saturated = [&](const CpuWindow& w) {
     if (w.tree_cores >= kBusy * capacity) return true;
-    return whole_machine && w.machine_known &&
-           w.busy_cores + w.steal_cores >= kBusy * capacity &&
-           w.tree_cores >= kMinOwn * capacity;
+    if (!whole_machine || !w.machine_known ||
+        w.busy_cores + w.steal_cores < kBusy * capacity)
+      return false;
+    const double ready =
+        w.tree_cores + waiting.At(series.WindowOf(w.from_ns, w.to_ns));
+    return w.tree_cores >= kMinOwn * capacity ||
+           (w.tree_cores >= kMinOwnIfReady * capacity &&
+            ready >= kBusy * capacity);
   };
   const double time = steady.ShareWhere(saturated);
   if (time < kMinTime) return {};
@@ -82,8 +91,11 @@ Outcome CpuBound(const Facts& facts) {
   const std::string cores =
       fmt::format("{:g} {}core{}", capacity, limited ? "permitted " : "",
                   capacity == 1 ? "" : "s");
+  const bool crowded = own < kMinOwn * capacity;
   f.summary = fmt::format(
-      "Limited by the CPU: the program kept {:.2f} of {} busy.", own, cores);
+      "Limited by the CPU: the program kept {:.2f} of {} busy{}.", own, cores,
+      crowded ? " and was ready to use them all; other programs have the rest"
+              : "");
   f.evidence.push_back(
       {fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
                    "steady time.",
@@ -122,8 +134,12 @@ Outcome CpuBound(const Facts& facts) {
          run.begin_ns, run.end_ns});
 
   f.advice =
-      "Every core works, so more threads will not help: make the work smaller "
-      "or the machine larger.";
+      crowded
+          ? "Run it again when the other programs are done, or move them to "
+            "other cores (taskset) or behind it (nice). After that: every "
+            "core works, so make the work smaller or the machine larger."
+          : "Every core works, so more threads will not help: make the work "
+            "smaller or the machine larger.";
   if (!groups.empty() && groups[0].cpu_share > 0) {
     f.where = groups[0].Look();
     f.advice += fmt::format(

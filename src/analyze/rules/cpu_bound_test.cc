@@ -141,6 +141,20 @@ TEST(CpuBoundTest, OtherProgramsLoadIsNotBlamedOnTheTarget) {
   EXPECT_TRUE(Fires(run)) << "most of it is its own";
 }
 
+TEST(CpuBoundTest, ThreadsThatAreReadyForAllCoresAreBoundByThem) {
+  MadeRun run = Two(0.5);
+  run.others = MadeRun::Always(1);
+  for (auto& worker : run.workers) worker.wait = MadeRun::Always(0.48);
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].summary,
+            "Limited by the CPU: the program kept 1.00 of 2 cores busy and was "
+            "ready to use them all; other programs have the rest.");
+  EXPECT_NEAR(outcome.findings[0].gain->share, 0.5, 0.01);
+  run.workers[1].wait = MadeRun::Always(0.2);
+  EXPECT_FALSE(Fires(run)) << "it has work for 1.7 cores";
+}
+
 TEST(CpuBoundTest, StealIsNotBlamedOnTheTarget) {
   MadeRun run = Two(0.5);
   run.steal = MadeRun::Always(1.0);

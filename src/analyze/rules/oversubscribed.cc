@@ -60,7 +60,7 @@ Outcome Oversubscribed(const Facts& facts) {
   Say(f,
       fmt::format("At least {:g} threads a core ran or were ready for {:.0f} "
                   "% of the steady time; {:.1f} of them were waiting.",
-                  kTimesCores, time * 100, wait.Mean()));
+                  kNearly * kTimesCores, time * 100, wait.Mean()));
   Say(f, fmt::format("They were taken off their core {:.0f} times a second.",
                      switched.Mean()));
   const std::vector<CommandGroup> groups = GroupsByName(facts);
