@@ -6,6 +6,12 @@
 #include "analyze/scan.h"
 
 namespace sonde {
+namespace {
+
+constexpr double kMinOwn = 0.30;
+constexpr double kMinBytesPerSec = 64e3;
+
+}  // namespace
 
 double SeriesView::At(size_t window, double unknown) const {
   return window < part_.size() && part_.known[window] ? part_.values[window]
@@ -53,12 +59,22 @@ SeriesView SteadySeries::Of(const RegularSeries& series) const {
   return SeriesView(series.Part(from_, to_));
 }
 
+SeriesView SteadySeries::Computing() const {
+  return SeriesView(ComputingOf(*facts_.series).Part(from_, to_));
+}
+
 double SteadySeries::ShareWhere(
     const std::function<bool(size_t window)>& test) const {
   size_t count = 0;
   for (size_t i = 0; i < size(); ++i) count += test(i) ? 1 : 0;
   return size() > 0 ? static_cast<double>(count) / static_cast<double>(size())
                     : 0;
+}
+
+bool SteadySeries::OwnsDisks() const {
+  const double own = Find("tree_read").Mean() + Find("tree_write").Mean();
+  const double all = Find("disk_read").Mean() + Find("disk_write").Mean();
+  return own >= kMinBytesPerSec && own >= kMinOwn * all;
 }
 
 }  // namespace sonde

@@ -41,10 +41,15 @@ class SteadySeries {
   SeriesView Find(std::string_view name) const;
   // Of a series on the grid of the run.
   SeriesView Of(const RegularSeries& series) const;
+  // ComputingOf() the run.
+  SeriesView Computing() const;
   // Share of the windows that `test` is true of.
   double ShareWhere(const std::function<bool(size_t window)>& test) const;
   // Length of the steady part by that of the run.
   double OfRun() const { return of_run_; }
+  // What the disks did was the program's work: it moved at least 30 % of their
+  // bytes, and 64 kB/s. Disks and pressure are those of the whole machine.
+  bool OwnsDisks() const;
 
  private:
   size_t OnGrid(int64_t time_ns) const;

@@ -39,5 +39,19 @@ TEST(SteadySeriesTest, WhatWasNotCollectedIsNotKnown) {
   EXPECT_EQ(none.Mean(), 0);
 }
 
+TEST(SteadySeriesTest, DisksAreTheProgramsIfItMovesItsPart) {
+  const auto owns = [](double read, double write, double all) {
+    Facts facts = Late();
+    PutSeries(facts, "tree_read", MadeRun::Always(read));
+    PutSeries(facts, "tree_write", MadeRun::Always(write));
+    PutSeries(facts, "disk_read", MadeRun::Always(all));
+    return SteadySeries(facts, SteadyOf(facts)).OwnsDisks();
+  };
+  EXPECT_TRUE(owns(20e6, 11e6, 100e6));
+  EXPECT_FALSE(owns(18e6, 11e6, 100e6));
+  EXPECT_TRUE(owns(65e3, 0, 0));
+  EXPECT_FALSE(owns(63e3, 0, 0));
+}
+
 }  // namespace
 }  // namespace sonde

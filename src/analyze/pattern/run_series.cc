@@ -171,6 +171,16 @@ RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
   return out;
 }
 
+RegularSeries ComputingOf(const RunSeries& series) {
+  const RegularSeries* const cpu = series.Find("tree_cpu");
+  const RegularSeries* const system = series.Find("tree_system");
+  RegularSeries out = cpu != nullptr ? *cpu : RegularSeries();
+  for (size_t i = 0; system != nullptr && i < out.size(); ++i)
+    if (system->known[i])
+      out.values[i] = std::max(0.0, out.values[i] - system->values[i]);
+  return out;
+}
+
 PatternContext ContextOf(const Facts& facts, const RegularSeries& series) {
   PatternContext out;
   if (series.name == "tree_cpu") {

@@ -60,6 +60,10 @@ struct RunSeries {
 RunSeries RunSeriesOf(const Facts& facts, TimeRange range = {},
                       size_t max_windows = Grid::kMaxWindows);
 
+// tree_cpu without tree_system: the program's own code, without the kernel's
+// work for it. All of it if the kernel's part was not collected.
+RegularSeries ComputingOf(const RunSeries& series);
+
 // What is known about the full scale and limit of one of these series.
 // `held_back` is not: throttled time is not among them.
 PatternContext ContextOf(const Facts& facts, const RegularSeries& series);

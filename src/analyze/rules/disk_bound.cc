@@ -2,15 +2,19 @@
 //
 // Evidence: for at least kMostOfTheTime of the steady part something waited for
 // I/O (kWaits of the time; without pressure: cores were idle for it), and the
-// disks were busy (kBusy) or the waiting was most of the time (kStalled).
-// Pressure and disks are the machine's, so the program must have moved
-// kMinOwn of the bytes itself. A thread that fills a core does not wait for a
-// disk, whatever the others do.
+// disks were busy (kBusy), or the waiting was most of the time (kStalled), or
+// the program did little else: its own code ran less than kOwnCode of the time
+// it waited. With a fast disk the kernel works as long as the disk does, for
+// each request; that is not the program computing.
+// Pressure and disks are the machine's, so the program must have moved its part
+// of the bytes itself. A thread that fills a core does not wait for a disk,
+// whatever the others do.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyze/accelerators.h"
 #include "analyze/pattern/pattern.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -23,8 +27,7 @@ namespace {
 constexpr double kWaits = 0.25;
 constexpr double kStalled = 0.50;
 constexpr double kBusy = 0.80;
-constexpr double kMinOwn = 0.30;
-constexpr double kMinBytesPerSec = 64e3;
+constexpr double kOwnCode = 0.50;
 constexpr double kComputes = 0.80;  // of a core: a thread that works
 
 // Who moved most bytes to and from storage; null if nobody.
@@ -57,6 +60,8 @@ Outcome DiskBound(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const SteadySeries series(facts, steady);
   const SeriesView read = series.Find("tree_read");
   const SeriesView write = series.Find("tree_write");
@@ -65,6 +70,9 @@ Outcome DiskBound(const Facts& facts) {
   const SeriesView busy = series.Find("disk_busy");
   const SeriesView iowait = series.Find("iowait");
   const SeriesView thread = series.Find("busiest_thread");
+  const SeriesView cpu = series.Find("tree_cpu");
+  const SeriesView system = series.Find("tree_system");
+  const SeriesView computing = series.Computing();
   if (!read.collected() && !write.collected())
     return Outcome::NotEnough("what it read and wrote was not collected");
   const bool pressure = psi.collected() || cgroup_psi.collected();
@@ -76,16 +84,19 @@ Outcome DiskBound(const Facts& facts) {
     return pressure ? std::max(psi.At(i), cgroup_psi.At(i))
                     : std::min(1.0, iowait.At(i));
   };
+  const auto moves_data_only = [&](size_t i) {
+    return system.collected() && computing.At(i) <= kOwnCode * stalled(i);
+  };
   const auto waits = [&](size_t i) {
     return stalled(i) >= kWaits && thread.At(i) < kComputes &&
-           (busy.At(i) >= kBusy || (pressure && stalled(i) >= kStalled));
+           (busy.At(i) >= kBusy ||
+            (pressure && (stalled(i) >= kStalled || moves_data_only(i))));
   };
   const double time = series.ShareWhere(waits);
-  if (time < kMostOfTheTime) return {};
+  if (time < kMostOfTheTime || !series.OwnsDisks()) return {};
   const double own = read.Mean() + write.Mean();
   const double all =
       series.Find("disk_read").Mean() + series.Find("disk_write").Mean();
-  if (own < kMinBytesPerSec || own < kMinOwn * all) return {};
 
   double stall = 0;
   for (size_t i = 0; i < series.size(); ++i) stall += std::min(1.0, stalled(i));
@@ -105,8 +116,11 @@ Outcome DiskBound(const Facts& facts) {
   Say(f, fmt::format("It read {}/s and wrote {}/s, {} of what the disks moved.",
                      FormatBytes(read.Mean()), FormatBytes(write.Mean()),
                      all > 0 ? FormatShare(std::min(1.0, own / all)) : "all"));
-  Say(f, fmt::format("Meanwhile it used {:.2f} cores.",
-                     series.Find("tree_cpu").Mean()));
+  Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cpu.Mean(),
+                     system.collected()
+                         ? fmt::format(", {:.2f} of them in the kernel",
+                                       std::min(cpu.Mean(), system.Mean()))
+                         : ""));
   if (const ProcessFacts* const mover = Mover(facts)) {
     PutWhere(f, *mover);
     Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));

@@ -58,6 +58,20 @@ TEST(DiskBoundTest, MuchWaitingIsEnough) {
   EXPECT_FALSE(Fires(Reader(0.3, 0.49)));
 }
 
+TEST(DiskBoundTest, TheKernelsWorkForTheDiskIsNotComputing) {
+  Facts facts = Reader(0.6, 0.4);
+  PutSeries(facts, "tree_cpu", MadeRun::Always(0.5));
+  PutSeries(facts, "tree_system", MadeRun::Always(0.2));
+  EXPECT_FALSE(Fires(facts)) << "it computes for 0.3 of the time";
+  PutSeries(facts, "tree_system", MadeRun::Always(0.4));
+  const Outcome outcome = DiskBound(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].evidence[2].text,
+            "Meanwhile it used 0.50 cores, 0.40 of them in the kernel.");
+  PutSeries(facts, "psi_io", MadeRun::Always(0.2));
+  EXPECT_FALSE(Fires(facts)) << "it hardly waits";
+}
+
 TEST(DiskBoundTest, TheThresholdIsSixtyPercentOfTheTime) {
   const auto waits_for = [](int of_ten) {
     return [of_ten](double s) {
