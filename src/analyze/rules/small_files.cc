@@ -3,14 +3,22 @@
 // Evidence: for at least kMostOfTheTime of the steady part it made kMinCalls
 // read calls a second that brought less than kSmallBytes each, and paid for it:
 // a call costs the kernel at most kCallSeconds, and what the calls may have
-// cost is kMinCost of its CPU time; or something waited for I/O meanwhile.
-// Programs read a little of something all the time, so calls alone are no
-// finding.
+// cost is kMinCost of its CPU time (who copies files, by kAllKernel in the
+// kernel, has the copies made there too, which costs more); or something waited
+// for I/O meanwhile, and the reads are what it waited for: kFromDisk of them
+// came from storage, and less was written. Programs read a little of something
+// all the time, so calls alone are no finding.
+//
+// Reads past the page cache are whole blocks, and all of them come from
+// storage (kNear). They are no small files; how long they take is the disk's
+// matter.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "analyze/accelerators.h"
 #include "analyze/command_words.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -24,8 +32,16 @@ constexpr double kMinCalls = 1000;  // a second
 constexpr double kSmallBytes = 64 * 1024;
 constexpr double kCallSeconds = 20e-6;  // open, look, read and close a file
 constexpr double kMinCost = 0.25;       // of the CPU time
+constexpr double kAllKernel = 0.80;     // of the CPU time
+constexpr double kCopied = 0.50;        // of what it read, and back
+constexpr double kMaxShort = 0.50;      // of the CPU time
 constexpr double kMinCores = 0.25;      // that it used or was ready to use
 constexpr double kWaits = 0.25;
+constexpr double kFromDisk = 0.25;
+constexpr double kBlock = 4096;
+constexpr double kNear = 0.02;
+
+bool Near(double a, double b) { return std::abs(a - b) <= kNear * b; }
 
 // Who made most read calls; null if nobody.
 const ProcessFacts* Caller(const Facts& facts) {
@@ -39,12 +55,22 @@ const ProcessFacts* Caller(const Facts& facts) {
   return best;
 }
 
+// The processes whose time in the kernel was sampled had most of the CPU time.
+bool KernelKnown(const Facts& facts) {
+  double shorts = 0;
+  for (const ShortProcesses& s : facts.short_processes)
+    shorts += s.cpu_share.value_or(0);
+  return shorts <= kMaxShort;
+}
+
 }  // namespace
 
 Outcome SmallFiles(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const SteadySeries series(facts, steady);
   const SeriesView calls = series.Find("tree_read_calls");
   const SeriesView chars = series.Find("tree_read_chars");
@@ -58,28 +84,43 @@ Outcome SmallFiles(const Facts& facts) {
   if (time < kMostOfTheTime) return {};
   const double cores = series.Find("tree_cpu").Mean();
   const double ready = cores + series.Find("tree_wait").Mean();
-  const double cost = std::min(system.Mean(), calls.Mean() * kCallSeconds);
+  const double written = series.Find("tree_write").Mean();
+  const bool copies = system.Mean() >= kAllKernel * cores &&
+                      written >= kCopied * chars.Mean() &&
+                      chars.Mean() >= kCopied * written;
+  const bool kernel_known = KernelKnown(facts);
+  const double limit = kernel_known ? system.Mean() : cores;
+  const double cost =
+      copies ? limit : std::min(limit, calls.Mean() * kCallSeconds);
   const double cost_share = cores > 0 ? std::min(1.0, cost / cores) : 0;
   const double stalled =
       std::min(1.0, std::max(series.Find("psi_io").Mean(),
                              series.Find("cgroup_psi_io").Mean()));
+  const double from_disk = series.Find("tree_read").Mean();
+  const double each = chars.Mean() / calls.Mean();
+  if (Near(from_disk, chars.Mean()) &&
+      Near(each, kBlock * std::max(1.0, std::round(each / kBlock))))
+    return {};
   const bool computes = ready >= kMinCores && cost_share >= kMinCost;
-  if (!computes && stalled < kWaits) return {};
+  const bool waits = stalled >= kWaits &&
+                     from_disk >= kFromDisk * chars.Mean() &&
+                     from_disk >= written;
+  if (!computes && !waits) return {};
 
   Finding f = FindingOf("small_files", steady);
   f.summary = fmt::format(
       "Held up by small reads: {:.0f} read calls a second brought {} each.",
-      calls.Mean(), FormatBytes(chars.Mean() / calls.Mean()));
+      calls.Mean(), FormatBytes(each));
   Say(f, fmt::format("For {:.0f} % of the steady time it made more than {:.0f} "
                      "calls a second of less than {} each, {}/s together.",
                      time * 100, kMinCalls, FormatBytes(kSmallBytes),
                      FormatBytes(chars.Mean())));
-  if (computes)
+  if (computes && kernel_known)
     Say(f,
         fmt::format("{} of its CPU time was spent in the kernel, which opens "
                     "and reads for it.",
                     FormatShare(std::min(1.0, system.Mean() / cores))));
-  if (stalled >= kWaits)
+  if (waits)
     Say(f, fmt::format("Something waited for storage {} of the time.",
                        FormatShare(stalled)));
   if (const ProcessFacts* const caller = Caller(facts)) {
@@ -92,7 +133,9 @@ Outcome SmallFiles(const Facts& facts) {
       "what is read again in memory, or read larger pieces at once. See which "
       "files they are: strace -f -e trace=openat,read {}",
       CommandForShell(*facts.store));
-  PutGain(f, (cost_share * std::min(1.0, ready) + stalled) * series.OfRun(),
+  PutGain(f,
+          (cost_share * std::min(1.0, ready) + (waits ? stalled : 0)) *
+              series.OfRun(),
           "at most, estimated as if the same data came in large pieces");
   f.confidence = SureOf(time, 0.9);
   return {{std::move(f)}, ""};

@@ -49,14 +49,35 @@ TEST(SmallFilesTest, TheCallsMustCost) {
   EXPECT_FALSE(Fires(Reader(50'000, 4096, 0.23)));
   EXPECT_FALSE(Fires(Reader(2000, 4096, 0.7)))
       << "2000 calls are not what the kernel was busy with";
+  Facts copies = Reader(2000, 4096, 0.9);
+  EXPECT_FALSE(Fires(copies));
+  PutSeries(copies, "tree_write", MadeRun::Always(2000 * 4096));
+  EXPECT_TRUE(Fires(copies)) << "to make the copies costs more than to read";
+  PutSeries(copies, "tree_write", MadeRun::Always(2000 * 40'960));
+  EXPECT_FALSE(Fires(copies)) << "it does not write what it reads";
 }
 
 TEST(SmallFilesTest, WaitingForStorageIsACostToo) {
-  Facts facts = Reader(2000, 4096, 0.01);
+  Facts facts = Reader(2000, 3000, 0.01);
+  PutSeries(facts, "tree_read", MadeRun::Always(2000 * 4096));
   PutSeries(facts, "psi_io", MadeRun::Always(0.2));
   EXPECT_FALSE(Fires(facts));
   PutSeries(facts, "psi_io", MadeRun::Always(0.6));
   EXPECT_TRUE(Fires(facts));
+  PutSeries(facts, "tree_read", MadeRun::Always(0));
+  EXPECT_FALSE(Fires(facts)) << "the cache has it: somebody waits to write";
+  PutSeries(facts, "tree_read", MadeRun::Always(2000 * 4096));
+  PutSeries(facts, "tree_write", MadeRun::Always(2000 * 9000));
+  EXPECT_FALSE(Fires(facts)) << "it writes more than it reads";
+}
+
+TEST(SmallFilesTest, BlocksPastThePageCacheAreNoFiles) {
+  Facts facts = Reader(50'000, 8192, 0.7);
+  PutSeries(facts, "psi_io", MadeRun::Always(0.6));
+  PutSeries(facts, "tree_read", MadeRun::Always(50'000 * 8192.0));
+  EXPECT_FALSE(Fires(facts));
+  PutSeries(facts, "tree_read", MadeRun::Always(50'000 * 9000.0));
+  EXPECT_TRUE(Fires(facts)) << "whole pages and directories came along";
 }
 
 TEST(SmallFilesTest, TheThresholdIsSixtyPercentOfTheTime) {
