@@ -28,6 +28,7 @@ constexpr double kMinLock = 0.8;      // 1: the same phase in every cycle
 constexpr double kTogetherDeg = 45;
 constexpr double kMinCorrelation = 0.3;
 constexpr double kMinSigmas = 3.5;
+constexpr double kMinTurns = 2.5;  // fewer are a change, which comes once
 
 // Two series as on and off, in the windows that both know.
 struct Pair {
@@ -63,8 +64,25 @@ std::vector<double> Centred(const Activity& activity) {
   return out;
 }
 
+// How often it went up, where what is short beside the others hardly counts.
+double TurnsTaken(const Activity& activity) {
+  double length = 0, sum = 0, squares = 0;
+  for (size_t i = 0; i <= activity.on.size(); ++i) {
+    if (i < activity.on.size() && activity.on[i]) {
+      ++length;
+      continue;
+    }
+    sum += length;
+    squares += length * length;
+    length = 0;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
+}
+
 // How many independent windows the correlation rests on (Bartlett): as many
-// fewer as each stays as it is for a while.
+// fewer as each stays as it is for a while. A rhythm makes them seem fewer yet,
+// since two with the same period may meet by chance; but each turn that both
+// take is one, at least.
 double IndependentWindows(const Pair& p) {
   const size_t lags = p.first.size() / 4;
   const Autocorrelation a =
@@ -73,7 +91,8 @@ double IndependentWindows(const Pair& p) {
       AutocorrelationOf(Centred(p.b), p.second.known, lags);
   double sum = 1;
   for (size_t k = 1; k <= lags; ++k) sum += 2 * a.at[k] * b.at[k];
-  return p.n / std::max(1.0, sum);
+  return std::max(p.n / std::max(1.0, sum),
+                  std::min(TurnsTaken(p.a), TurnsTaken(p.b)));
 }
 
 // The mean over all cycles of the phase between the two, weighted by how much
@@ -140,10 +159,13 @@ bool JudgePeriodic(const Pair& p, const Period& a, const Period& b,
 void JudgeCorrelation(const Pair& p, Alternation& out) {
   const double correlation =
       Correlation(out.first_share, out.second_share, out.both_share);
-  const double sigmas = correlation * std::sqrt(IndependentWindows(p));
+  // Fisher: near 1 or -1 it takes few of them to be sure.
+  const double sigmas = std::atanh(std::clamp(correlation, -0.99, 0.99)) *
+                        std::sqrt(std::max(0.0, IndependentWindows(p) - 3));
   const double overlap = out.both_share / (out.first_share * out.second_share);
   const bool sure = std::abs(correlation) >= kMinCorrelation &&
-                    std::abs(sigmas) >= kMinSigmas;
+                    std::abs(sigmas) >= kMinSigmas &&
+                    std::min(TurnsTaken(p.a), TurnsTaken(p.b)) >= kMinTurns;
   // 10 sigmas leave no doubt.
   out.confidence = std::min(1.0, std::abs(sigmas) / 10);
   if (sure && correlation < 0 && overlap <= kMaxOverlap) {

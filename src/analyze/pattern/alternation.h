@@ -49,8 +49,8 @@ struct Alternation {
 //    (for square waves: within 45 degrees of opposition);
 //  - and this is no chance: either both have the same period and keep their
 //    phase from cycle to cycle, or their ups and downs are correlated by less
-//    than -0.3 and at least 3.5 standard deviations, counted in independent
-//    stretches, not in windows.
+//    than -0.3 and at least 3.5 standard deviations (Fisher's), counted in
+//    independent stretches, not in windows.
 //
 // Trends do not count: what rises while the other falls has taken no turns.
 // Pass the steady part of a run; start-up and end are turns of another kind.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
+#include <vector>
 
 #include "analyze/pattern/made_series.h"
 
@@ -104,6 +106,24 @@ TEST(AlternationTest, CyclesNeedNotBeEquallyLong) {
     };
     EXPECT_LE(Count(alone)[Relation::kAlternate], 2) << jitter;
   }
+}
+
+TEST(AlternationTest, AShortRunOfUnevenTurnsIsEnough) {
+  // 60 windows, in each of which one of the two works.
+  const auto turns = [](uint32_t seed) {
+    std::mt19937 random(seed);
+    std::uniform_int_distribution<int> length(3, 6);
+    std::vector<bool> first;
+    for (bool on = true; first.size() < 60; on = !on)
+      first.insert(first.end(), static_cast<size_t>(length(random)), on);
+    const auto at = [&](double t) { return first[static_cast<size_t>(t)]; };
+    return MadePair{
+        MadeSeries(
+            60, [&](double t) { return at(t) ? 350 : 20; }, 15, seed),
+        MadeSeries(
+            60, [&](double t) { return at(t) ? 5 : 95; }, 4, seed)};
+  };
+  EXPECT_GE(Count(turns)[Relation::kAlternate], 38);
 }
 
 TEST(AlternationTest, APhaseThatIsNotKeptIsNotBelieved) {

@@ -4,13 +4,18 @@
 // (computing, disks, network, accelerator) go up and down in opposition
 // (analyze/pattern/alternation.h), and each of them is used to a degree that
 // matters. Computing is time in the program's own code: the kernel's part
-// belongs to the I/O that it is spent for.
+// belongs to the I/O that it is spent for. What is written counts when it goes
+// to the page cache, and fsync waits for it later: so there is also the time
+// that the kernel works or something waits for storage, if the disks' work is
+// the program's.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
+#include "analyze/accelerators.h"
 #include "analyze/pattern/alternation.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -20,34 +25,49 @@
 namespace sonde {
 namespace {
 
-constexpr double kMinGain = 0.10;
+// With less to gain, the longest of them is the limit, not that they take
+// turns.
+constexpr double kMinGain = 0.20;
 constexpr double kMinShare = 0.10;  // of the time, each of them
 // What counts as use, in its busiest tenth of the time.
 constexpr double kMinCores = 0.25;
 constexpr double kMinBytesPerSec = 1e6;
 constexpr double kMinBusy = 0.10;
 
+constexpr std::string_view kComputing = "tree_cpu";
+constexpr std::string_view kStorage = "psi_io";
+
 // One thing that may take turns with others.
 struct Player {
-  const char* name;  // of the series
-  const char* call;  // in a sentence
+  std::string_view name;  // of the series
+  const char* call;       // in a sentence
   double least;
 };
 constexpr Player kPlayers[] = {
-    {"tree_cpu", "computing", kMinCores},
+    {kComputing, "computing", kMinCores},
     {"tree_read", "reading", kMinBytesPerSec},
     {"tree_write", "writing", kMinBytesPerSec},
+    {kStorage, "the disk", kMinCores},
     {"net_receive", "receiving", kMinBytesPerSec},
     {"net_send", "sending", kMinBytesPerSec},
     {"accelerator", "the accelerator", kMinBusy},
 };
 
-RegularSeries Computing(const SteadySeries& series) {
-  RegularSeries out = series.Find("tree_cpu").part();
+// Of each moment, the part in which something waits for storage or the kernel
+// works for it. Without pressure: in which the disks are busy.
+SeriesView Storage(const SteadySeries& series) {
+  const SeriesView psi = series.Find(kStorage);
+  RegularSeries out = (psi.collected() ? psi : series.Find("disk_busy")).part();
   const SeriesView system = series.Find("tree_system");
   for (size_t i = 0; i < out.size(); ++i)
-    out.values[i] = std::max(0.0, out.values[i] - system.At(i));
-  return out;
+    out.values[i] = std::min(1.0, out.values[i] + system.At(i));
+  return SeriesView(std::move(out));
+}
+
+SeriesView ViewOf(const SteadySeries& series, std::string_view name) {
+  if (name == kComputing) return series.Computing();
+  if (name == kStorage) return Storage(series);
+  return series.Find(name);
 }
 
 }  // namespace
@@ -56,16 +76,19 @@ Outcome Alternating(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const SteadySeries series(facts, steady);
   std::vector<RegularSeries> parts;
   std::vector<const Player*> players;
   bool others = false;
   for (const Player& player : kPlayers) {
-    const SeriesView view = series.Find(player.name);
+    if (player.name == kStorage && !series.OwnsDisks()) continue;
+    const SeriesView view = ViewOf(series, player.name);
     if (!view.collected()) continue;
-    others |= &player != &kPlayers[0];
+    others |= player.name != kComputing;
     if (view.QuantileAt(0.9) < player.least) continue;
-    parts.push_back(&player == &kPlayers[0] ? Computing(series) : view.part());
+    parts.push_back(view.part());
     players.push_back(&player);
   }
   if (!others)

@@ -32,6 +32,30 @@ TEST(AlternatingTest, FindsTurnsOfComputingAndReading) {
   EXPECT_NEAR(f.gain->share, 0.5, 0.08);
 }
 
+// It writes to the page cache in a moment and waits for the disk in fsync.
+TEST(AlternatingTest, FindsTurnsWithTheDiskThatFsyncWaitsFor) {
+  Facts facts = Computes();
+  PutSeries(facts, "tree_write",
+            [](double s) { return std::fmod(s + 0.5, 1) < 0.1 ? 500e6 : 0.0; });
+  EXPECT_TRUE(Alternating(facts).findings.empty());
+  PutSeries(facts, "disk_write", Turn(100e6, 0.5));
+  PutSeries(facts, "psi_io", Turn(0.5, 0.5));
+  PutSeries(facts, "tree_system", Turn(0.4, 0.5));
+  const Outcome outcome = Alternating(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].summary,
+            "Takes turns: computing and the disk wait for each other.");
+  PutSeries(facts, "disk_write", Turn(1000e6, 0.5));
+  EXPECT_TRUE(Alternating(facts).findings.empty()) << "others keep it busy";
+}
+
+TEST(AlternatingTest, WithoutPressureTheDiskItselfTells) {
+  Facts facts = Computes();
+  PutSeries(facts, "tree_write", MadeRun::Always(50e6));
+  PutSeries(facts, "disk_busy", Turn(0.9, 0.5));
+  EXPECT_EQ(Alternating(facts).findings.size(), 1u);
+}
+
 TEST(AlternatingTest, FindsTurnsWithTheAccelerator) {
   Facts facts = Computes();
   PutSeries(facts, "accelerator", Turn(0.9, 0.5));
