@@ -39,6 +39,7 @@ SUITE = (
     Workload("oversubscribed", "oversubscribed"),
     Workload("cpu_throttled", "cpu_throttled", limited=True),
     Workload("alternating", "alternating"),
+    Workload("checkpoint_stall", "checkpoint_stall"),
     Workload("healthy", None),
     Workload("input_bound", "input_bound", device_mb=4000),
     Workload("interpreter_bound", "interpreter_bound", device_mb=4000),

@@ -208,11 +208,19 @@ class Finder {
     if (sum > kMaxDips * all) dips_.clear();
   }
 
+  // A dip and a window on each side: an accelerator tells how busy it was until
+  // now, so its dip is seen late; and the kernel writes after the program did.
+  Stretch Around(const Stretch& dip) const {
+    return {dip.from > steady_from_ ? dip.from - 1 : dip.from,
+            std::min(work_.to, dip.to + 1)};
+  }
+
   // Bytes a second written in steady time, outside of the dips.
   double WrittenOtherwise() const {
     RegularSeries rest = *use_.written;
     for (const Stretch& dip : dips_)
-      for (size_t i = dip.from; i < dip.to; ++i) rest.known[i] = 0;
+      for (size_t i = Around(dip).from; i < Around(dip).to; ++i)
+        rest.known[i] = 0;
     return MeanOf(rest, {steady_from_, work_.to});
   }
 
@@ -223,9 +231,10 @@ class Finder {
       Put(Phase::Kind::kDip, dip, drop + "; writes were not collected");
       return;
     }
-    // The kernel writes a little after the program did.
-    const Stretch around = {dip.from, std::min(work_.to, dip.to + 1)};
-    const double written = MeanOf(*use_.written, around);
+    const Stretch around = Around(dip);
+    const double written =
+        std::max(MeanOf(*use_.written, around),
+                 MeanOf(*use_.written, {dip.from, around.to}));
     const double otherwise = WrittenOtherwise();
     if (written > 0 && written >= kWritesMore * otherwise) {
       Put(Phase::Kind::kCheckpoint, dip,

@@ -103,6 +103,20 @@ TEST(PhasesTest, ACheckpointIsADropThatWrites) {
   }
 }
 
+TEST(PhasesTest, ADeviceTellsOfItsDipAWindowLate) {
+  const auto in = [](double t, double from, double to) {
+    return std::fmod(t, 20) >= from && std::fmod(t, 20) < to;
+  };
+  const RegularSeries gpu = MadeSeries(
+      100, [&](double t) { return in(t, 11, 13) ? 0.1 : 1.0; }, 0.02, 1,
+      "share");
+  const RegularSeries written = MadeSeries(
+      100, [&](double t) { return in(t, 10, 11) ? 1e9 : 0.0; }, 0, 1,
+      "bytes/s");
+  EXPECT_EQ(Names(PhasesOf({nullptr, &gpu, &written})).substr(0, 25),
+            "steady checkpoint steady ");
+}
+
 TEST(PhasesTest, WithoutWritesItIsAnEvaluationOrOnlyADip) {
   const RegularSeries gpu = WithDips(1);
   const RegularSeries written = MadeSeries(1100, Flat(2e6), 1e6, 1, "bytes/s");

@@ -1,8 +1,10 @@
 // checkpoint_stall: does it stand still while it saves?
 //
 // Evidence: kMinTimes dips and more of what the run mainly uses (accelerator or
-// CPU) in which it writes several times what it writes otherwise
-// (analyze/pattern/phases.h), together kMinShare of the run.
+// CPU, without the kernel's work: that is the saving itself) in which it writes
+// several times what it writes otherwise (analyze/pattern/phases.h), together
+// kMinShare of the run. From kMaxShare on it saves as much as it works, and
+// `alternating` tells of it.
 
 #include <fmt/format.h>
 
@@ -20,6 +22,7 @@ namespace {
 
 constexpr size_t kMinTimes = 2;
 constexpr double kMinShare = 0.05;
+constexpr double kMaxShare = 0.27;
 
 }  // namespace
 
@@ -33,8 +36,9 @@ Outcome CheckpointStall(const Facts& facts) {
                                            : series.Find("disk_write");
   if (written == nullptr)
     return Outcome::NotEnough("what was written was not collected");
-  const Phases phases =
-      PhasesOf({series.Find("tree_cpu"), series.Find("accelerator"), written});
+  const RegularSeries computing = ComputingOf(series);
+  const Phases phases = PhasesOf({computing.size() > 0 ? &computing : nullptr,
+                                  series.Find("accelerator"), written});
   if (!phases.not_enough_data.empty())
     return Outcome::NotEnough(phases.not_enough_data);
 
@@ -49,7 +53,8 @@ Outcome CheckpointStall(const Facts& facts) {
   }
   const double share =
       static_cast<double>(stalled_ns) / static_cast<double>(facts.run.wall_ns);
-  if (stalls.size() < kMinTimes || share < kMinShare) return {};
+  if (stalls.size() < kMinTimes || share < kMinShare || share >= kMaxShare)
+    return {};
 
   Finding f = FindingOf("checkpoint_stall", steady);
   const char* const what =

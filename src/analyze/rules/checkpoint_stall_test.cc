@@ -41,6 +41,21 @@ TEST(CheckpointStallTest, SavingThatTakesNoTimeIsFine) {
   EXPECT_TRUE(CheckpointStall(Saves(0.2, 200e6)).findings.empty());
 }
 
+TEST(CheckpointStallTest, TheKernelsWorkForTheDiskIsTheSaving) {
+  Facts facts = Saves(0.8, 200e6);
+  const auto saves = [](double s) { return std::fmod(s, 5) > 4.2; };
+  PutSeries(facts, "tree_cpu", MadeRun::Always(1));
+  EXPECT_TRUE(CheckpointStall(facts).findings.empty());
+  PutSeries(facts, "tree_system",
+            [=](double s) { return saves(s) ? 0.95 : 0.02; });
+  EXPECT_EQ(CheckpointStall(facts).findings.size(), 1u);
+}
+
+TEST(CheckpointStallTest, WhoSavesAsLongAsItWorksTakesTurns) {
+  EXPECT_EQ(CheckpointStall(Saves(1.2, 200e6)).findings.size(), 1u);
+  EXPECT_TRUE(CheckpointStall(Saves(1.8, 200e6)).findings.empty());
+}
+
 TEST(CheckpointStallTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
