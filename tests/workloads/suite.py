@@ -40,6 +40,7 @@ SUITE = (
     Workload("cpu_throttled", "cpu_throttled", limited=True),
     Workload("alternating", "alternating"),
     Workload("checkpoint_stall", "checkpoint_stall"),
+    Workload("swapping", "swapping"),
     Workload("healthy", None),
     Workload("input_bound", "input_bound", device_mb=4000),
     Workload("interpreter_bound", "interpreter_bound", device_mb=4000),

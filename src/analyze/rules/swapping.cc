@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMinTime = 0.20;
 constexpr double kMinFaults = 50;
-constexpr double kWaits = 0.10;
+constexpr double kWaits = 0.05;  // a fast disk makes even thrashing wait 10 %
 constexpr double kMinSwapped = 64e6;
 
 }  // namespace

@@ -40,9 +40,9 @@ TEST(SwappingTest, PagesOfFilesAreNoSwap) {
 }
 
 TEST(SwappingTest, BothPagesAndWaitingAreNeeded) {
-  EXPECT_TRUE(Fires(Swaps(51, 0.11)));
-  EXPECT_FALSE(Fires(Swaps(49, 0.11)));
-  EXPECT_FALSE(Fires(Swaps(51, 0.09)));
+  EXPECT_TRUE(Fires(Swaps(51, 0.06)));
+  EXPECT_FALSE(Fires(Swaps(49, 0.06)));
+  EXPECT_FALSE(Fires(Swaps(51, 0.04)));
 }
 
 TEST(SwappingTest, SaysWhenItCannotKnow) {
