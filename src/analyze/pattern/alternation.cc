@@ -82,7 +82,7 @@ double TurnsTaken(const Activity& activity) {
 // How many independent windows the correlation rests on (Bartlett): as many
 // fewer as each stays as it is for a while. A rhythm makes them seem fewer yet,
 // since two with the same period may meet by chance; but each turn that both
-// take is one, at least.
+// take is two, an up and a down.
 double IndependentWindows(const Pair& p) {
   const size_t lags = p.first.size() / 4;
   const Autocorrelation a =
@@ -92,7 +92,7 @@ double IndependentWindows(const Pair& p) {
   double sum = 1;
   for (size_t k = 1; k <= lags; ++k) sum += 2 * a.at[k] * b.at[k];
   return std::max(p.n / std::max(1.0, sum),
-                  std::min(TurnsTaken(p.a), TurnsTaken(p.b)));
+                  2 * std::min(TurnsTaken(p.a), TurnsTaken(p.b)));
 }
 
 // The mean over all cycles of the phase between the two, weighted by how much
