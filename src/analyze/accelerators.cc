@@ -12,6 +12,7 @@ namespace sonde {
 namespace {
 
 constexpr double kMinBusy = 0.05;
+constexpr double kMuchBusy = 0.5;
 constexpr double kMinMemory = 0.01;
 constexpr double kMaxTrimBegin = 0.5;
 constexpr double kMaxTrimEnd = 0.2;
@@ -34,6 +35,13 @@ bool Grew(const Facts& facts, const DeviceFacts& device) {
          *device.memory_peak_bytes - memory[0] >= kMinMemory * total;
 }
 
+// It had nothing to do before the run could give it any, and much after.
+bool Began(const Facts& facts, const DeviceFacts& device) {
+  const std::vector<double> busy =
+      SeriesOf(facts, device, "busy").KnownValues();
+  return !busy.empty() && busy[0] < kMinBusy && *device.busy_mean >= kMuchBusy;
+}
+
 std::vector<Accelerator> UsedBy(const Facts& facts) {
   bool told = false;
   for (const DeviceFacts& d : facts.devices) told |= !d.holders.empty();
@@ -41,7 +49,7 @@ std::vector<Accelerator> UsedBy(const Facts& facts) {
   for (const DeviceFacts& d : facts.devices) {
     Accelerator one;
     one.facts = &d;
-    one.own = told ? !d.holders.empty() : Grew(facts, d);
+    one.own = told ? !d.holders.empty() : Grew(facts, d) || Began(facts, d);
     const bool works = d.busy_mean
                            ? *d.busy_mean >= kMinBusy
                            : d.memory_peak_share.value_or(0) >= kMinMemory;
@@ -112,6 +120,11 @@ double MeanOf(const RegularSeries& series) {
 }
 
 double Accelerators::IdleShare() const { return MeanOf(idle); }
+
+void Accelerators::Keep(const std::function<bool(const Accelerator&)>& test) {
+  std::erase_if(used, [&](const Accelerator& one) { return !test(one); });
+  idle = IdleOf(used, grid);
+}
 
 MaybeNumber Accelerators::WhileIdle(const Facts& facts,
                                     const char* series) const {

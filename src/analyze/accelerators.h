@@ -17,7 +17,7 @@ inline constexpr double kWellUsed = 0.90;
 // One accelerator that the run used, in the part of the run that is judged.
 struct Accelerator {
   const DeviceFacts* facts = nullptr;
-  bool own = false;      // surely the run's: it holds or took memory there
+  bool own = false;      // surely the run's, see below
   RegularSeries busy;    // share; empty if it is not told
   RegularSeries memory;  // share of its memory; empty if it is not told
   double busy_mean = 0;  // of the known windows
@@ -35,10 +35,10 @@ struct Accelerator {
 // this kind load for long), and a fifth at its end.
 //
 // A device is the run's if one of the run's processes holds memory on it. If no
-// device tells who does, it is each whose memory grew by 1 % during the run,
-// and each that works for 5 % of the time (of one that does not tell how busy
-// it is: has 1 % of its memory filled), though that may be somebody else's
-// work.
+// device tells who does, it is each whose memory grew by 1 % during the run or
+// that had nothing to do when the run began and is busy half of the time; and
+// each that works for 5 % of the time (of one that does not tell how busy it
+// is: has 1 % of its memory filled), though that may be somebody else's work.
 struct Accelerators {
   std::vector<Accelerator> used;  // none: this run is no business of theirs
   Grid grid;                      // of the part that is judged
@@ -52,6 +52,8 @@ struct Accelerators {
   bool busy_known() const { return idle.KnownCount() > 0; }
   // Share of the judged time in which they had nothing to do.
   double IdleShare() const;
+  // Leaves out those that `test` is not true of.
+  void Keep(const std::function<bool(const Accelerator&)>& test);
   // Mean of another series of the run while they had nothing to do; it is
   // weighed by their idle share, so that pauses shorter than a window count.
   MaybeNumber WhileIdle(const Facts& facts, const char* series) const;

@@ -25,21 +25,11 @@ bool Waits(const ProcessFacts& p) {
          PerSecond(p.voluntary_switches, p.wall_ns) < kWakesPerS;
 }
 
-// Not a loader, though a thread: the main one (where none has the process's own
-// number, the busiest), or one that runs PyTorch's backward pass.
-bool Feeds(const ProcessFacts& p, const ThreadFacts& t) {
-  const bool has_main = std::any_of(
-      p.threads.begin(), p.threads.end(),
-      [&](const ThreadFacts& one) { return one.row.tid == p.row.pid; });
-  return t.name.starts_with("pt_autograd") ||
-         (has_main ? t.row.tid == p.row.pid : &t == &p.threads[0]);
-}
-
 double MainCores(const ProcessFacts& p) {
   if (p.threads.empty()) return p.cores_used.value_or(0);
   double ns = 0;
   for (const ThreadFacts& t : p.threads)
-    if (Feeds(p, t)) ns += static_cast<double>(t.cpu_ns.value_or(0));
+    if (FeedsAccelerator(p, t)) ns += static_cast<double>(t.cpu_ns.value_or(0));
   return p.wall_ns > 0 ? ns / static_cast<double>(p.wall_ns) : 0;
 }
 
@@ -101,7 +91,8 @@ class LoaderCount {
   void TakeThreads(const ProcessFacts& p) {
     size_t threads = 0;
     for (const ThreadFacts& t : p.threads)
-      if (!Feeds(p, t) && t.cores_used.value_or(0) >= kWorks) ++threads;
+      if (!FeedsAccelerator(p, t) && t.cores_used.value_or(0) >= kWorks)
+        ++threads;
     threads_ += threads;
     if (threads > 0) thread_owners_.push_back(&p);
   }
@@ -138,6 +129,16 @@ class LoaderCount {
 };
 
 }  // namespace
+
+// Not a loader, though a thread: the main one (where none has the process's own
+// number, the busiest), or one that runs PyTorch's backward pass.
+bool FeedsAccelerator(const ProcessFacts& p, const ThreadFacts& t) {
+  const bool has_main = std::any_of(
+      p.threads.begin(), p.threads.end(),
+      [&](const ThreadFacts& one) { return one.row.tid == p.row.pid; });
+  return t.name.starts_with("pt_autograd") ||
+         (has_main ? t.row.tid == p.row.pid : &t == &p.threads[0]);
+}
 
 const ProcessFacts* MainProcessOf(const Facts& facts) {
   const ProcessFacts* at = nullptr;

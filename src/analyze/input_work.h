@@ -33,6 +33,9 @@ struct InputWork {
 
 InputWork InputWorkOf(const Facts& facts, const Accelerators& devices);
 
+// It is no loader, by the rule above.
+bool FeedsAccelerator(const ProcessFacts& process, const ThreadFacts& thread);
+
 // The process that runs the work of `facts`, by the second of the ways above.
 const ProcessFacts* MainProcessOf(const Facts& facts);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "analyze/accelerators.h"
 #include "analyze/judge.h"
 #include "analyze/made_devices.h"
 #include "analyze/rules/rules.h"
@@ -116,6 +117,15 @@ TEST(GpuUnderusedTest, WorkThatMayBeSomebodyElsesExcusesNobody) {
   EXPECT_EQ(Judge(At(Always(0.95), 0.5, 1.9)).findings.at(0).rule, "cpu_bound");
   EXPECT_TRUE(Judge(At(Always(0.03), 0.5, 0.4)).findings.empty())
       << "a display";
+}
+
+TEST(GpuUnderusedTest, ADeviceThatBeganToWorkWithTheRunIsTheRuns) {
+  const auto begins = [](double s) { return s < 0.3 ? 0.0 : 0.97; };
+  EXPECT_TRUE(Judge(At(begins, 0.5, 1.9)).findings.empty());
+  const auto half = [](double s) {
+    return s > 1 && std::fmod(s, 1) < 0.5 ? 0.97 : 0.0;
+  };
+  EXPECT_FALSE(AcceleratorsWellUsed(At(half, 0.5, 1.9)));
 }
 
 }  // namespace

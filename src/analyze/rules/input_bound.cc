@@ -1,22 +1,30 @@
 // input_bound, input_cpu_saturated, input_storage_bound and
 // input_storage_latency: does the accelerator wait for data, and why?
 //
-// They share one question, so they share a file. Evidence for the first: the
-// accelerators have nothing to do for kMinIdle of the time; the thread that
-// feeds them waits as well (kMaxConsumer); and meanwhile others load, which is
-// seen by their CPU time or by what they read. Where the time is known to be
-// waited for the input itself, 5 % is worth a word; an idle device may have
-// other reasons, and one that is 90 % busy is well, so here it is 10 %.
+// They share one question, so they share a file. Evidence for the first: one
+// accelerator or more have nothing to do for kMinIdle of the time; the thread
+// that feeds them waits as well (kMaxConsumer); and meanwhile others load,
+// which is seen by their CPU time or by what they read. Those that are busier
+// are left out: one of eight that waits is not hidden by the others. Where the
+// time is known to be waited for the input itself, 5 % is worth a word; an idle
+// device may have other reasons, and one that is 90 % busy is well, so here it
+// is 10 %.
+//
+// Or nobody loads but that thread itself, between the steps: then it is on a
+// core about as long as the accelerators idle (kSelfNear), and never fills it
+// (kMaxSelf). Turns that samples can tell apart are left to `alternating`.
 //
 // The other three say what loading itself is short of: cores (kBusy of them for
 // kMinTime of the time), the disk (kDiskBusy, or kIoWait), or answers (reads of
 // less than kSmallRead that take kSlowReadS each). How long a read takes is not
 // recorded: it is the loaders' time off the CPU by the number of reads, and
-// only believed if they slept about as often as they read (kSleepsPerRead).
+// only believed if they slept about as often as they read (kSleepsPerRead) and
+// something waited for storage (kWaitsAtAll).
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyze/accelerators.h"
 #include "analyze/input_work.h"
@@ -30,6 +38,8 @@ namespace {
 constexpr double kMinIdle = 0.10;
 constexpr double kHighIdle = 0.20;
 constexpr double kMaxConsumer = 0.70;
+constexpr double kMaxSelf = 0.90;
+constexpr double kSelfNear = 0.30;  // of the idle time
 constexpr double kLoaderCores = 0.30;
 constexpr double kReadBytes = 1e6;  // a second, from storage
 constexpr double kReadChars = 64e3;
@@ -41,13 +51,14 @@ constexpr double kIoWait = 0.50;
 constexpr double kSmallRead = 64 * 1024;
 constexpr double kSlowReadS = 0.005;
 constexpr double kSleepsPerRead = 0.5;
+constexpr double kWaitsAtAll = 0.10;  // of the time, by pressure
 
 // What all four look at. `found` is the first one's answer.
 struct Input {
   Accelerators devices;
   InputWork work;
   double idle = 0;
-  bool by_cpu = false, by_disk = false, by_reads = false;
+  bool by_cpu = false, by_disk = false, by_reads = false, by_self = false;
   bool found = false;
   std::string not_enough_data;
 };
@@ -62,15 +73,24 @@ Input InputOf(const Facts& facts) {
   if (in.not_enough_data.empty())
     in.not_enough_data = SteadyOf(facts).not_enough_data;
   if (!in.not_enough_data.empty()) return in;
+  in.devices.Keep([](const Accelerator& d) {
+    return d.busy_known() && 1 - d.busy_mean >= kMinIdle;
+  });
+  if (in.devices.used.empty()) return in;
   in.idle = in.devices.IdleShare();
   in.work = InputWorkOf(facts, in.devices);
   in.by_cpu = in.work.loader_cores >= kLoaderCores;
   in.by_disk = in.work.read_bytes_s.value_or(0) >= kReadBytes;
   in.by_reads = in.work.read_chars_s.value_or(0) >= kReadChars &&
                 in.work.read_calls_s.value_or(0) >= kReadCalls;
-  in.found = in.idle >= kMinIdle && in.work.consumer_cores &&
-             *in.work.consumer_cores < kMaxConsumer &&
-             (in.by_cpu || in.by_disk || in.by_reads);
+  if (!in.work.consumer_cores) return in;
+  const double consumer = *in.work.consumer_cores;
+  in.found =
+      consumer < kMaxConsumer && (in.by_cpu || in.by_disk || in.by_reads);
+  in.by_self = !in.found && !in.by_cpu && consumer < kMaxSelf &&
+               std::abs(consumer - in.idle) <= kSelfNear * in.idle &&
+               Alternating(facts).findings.empty();
+  in.found |= in.by_self;
   return in;
 }
 
@@ -92,10 +112,11 @@ Finding Begin(const Facts& facts, const Input& in, const char* rule) {
                                FormatShare(d.busy_mean))));
   const ProcessFacts& consumer = *in.work.consumers[0];
   f.evidence.push_back(
-      {fmt::format("The main thread of {} was on a core {} of the time: it "
-                   "waits as well.",
+      {fmt::format("The main thread of {} was on a core {} of the time: it {}.",
                    CallProcess(consumer),
-                   FormatShare(in.work.consumer_cores.value_or(0))),
+                   FormatShare(in.work.consumer_cores.value_or(0)),
+                   in.by_self ? "prepares the data itself, between the steps"
+                              : "waits as well"),
        facts.run.begin_ns, facts.run.end_ns});
   f.where.process = consumer.row.number;
   f.where.pid = consumer.row.pid;
@@ -123,6 +144,7 @@ std::string Verb(const Input& in) {
 
 // "1.2 cores load data (python3, 2 processes)": what goes on meanwhile.
 std::string Loading(const Input& in) {
+  if (in.by_self) return "the main thread prepares data";
   if (in.by_cpu)
     return fmt::format("{:.1f} cores prepare data", in.work.loader_cores);
   if (in.by_disk)
@@ -243,6 +265,9 @@ Outcome InputStorageLatency(const Facts& facts) {
   if (!w.sleeps_s)
     return Outcome::NotEnough("how often its threads slept was not collected");
   const double size = *w.read_chars_s / *w.read_calls_s;
+  // Reads of a pipe, such as a queue, make nobody wait for storage.
+  if (in.devices.WhileIdle(facts, "psi_io").value_or(1) < kWaitsAtAll)
+    return {};
   const double off_cpu =
       std::max(0.0, static_cast<double>(w.loaders) - w.loader_cores);
   const double each_s = off_cpu / *w.read_calls_s;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analyze/judge.h"
 #include "analyze/made_devices.h"
 #include "analyze/rules/rules.h"
@@ -60,6 +62,49 @@ TEST_F(InputTest, AnAcceleratorThatIsNinetyPercentBusyIsWell) {
   EXPECT_EQ(InputBound(Busy(0.79)).findings[0].severity, Severity::kCritical);
 }
 
+TEST_F(InputTest, OneOfEightThatWaitsIsNotHiddenByTheOthers) {
+  const MadeDevice well = {.busy = MadeRun::Always(0.97),
+                           .memory = MadeRun::Always(0.4)};
+  std::vector<MadeDevice> devices(8, well);
+  EXPECT_TRUE(InputBound(WithDevices(run, devices)).findings.empty());
+  devices[5].busy = MadeRun::Always(0.6);
+  const Outcome outcome = InputBound(WithDevices(run, devices));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].summary,
+            "Limited by its input: GPU 5 waits 40.0 % of the time while 1.8 "
+            "cores prepare data.");
+}
+
+TEST_F(InputTest, FindsAMainThreadThatLoadsBetweenTheSteps) {
+  run.workers = {{.name = "train", .cores = run.Always(0.55)}};
+  const Outcome outcome = InputBound(Busy(0.45));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].summary,
+            "Limited by its input: GPU 0 waits 55.0 % of the time while the "
+            "main thread prepares data.");
+  EXPECT_EQ(First(Busy(0.45)), "input_bound");
+  EXPECT_TRUE(InputBound(Busy(0.7)).findings.empty())
+      << "it does something else, too";
+  EXPECT_TRUE(InputBound(Busy(0.2)).findings.empty())
+      << "something else is waited for";
+  run.workers[0].cores = run.Always(0.95);
+  EXPECT_TRUE(InputBound(Busy(0.05)).findings.empty())
+      << "it never waits for the accelerator";
+}
+
+TEST_F(InputTest, TurnsThatCanBeToldApartAreTurns) {
+  const auto turn = [](double s) { return std::fmod(s, 1) < 0.5 ? 1.0 : 0.0; };
+  run.workers = {{.name = "train", .cores = turn}};
+  const Facts facts = [&] {
+    Facts made = WithDevices(
+        run, {{.busy = [&](double s) { return 1 - turn(s); }, .memory = {}}});
+    PutSeries(made, "accelerator", [&](double s) { return 1 - turn(s); });
+    return made;
+  }();
+  EXPECT_TRUE(InputBound(facts).findings.empty());
+  EXPECT_EQ(First(facts), "alternating");
+}
+
 TEST_F(InputTest, AConsumerThatComputesDoesNotWaitForData) {
   run.workers[0].cores = run.Always(0.75);
   EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
@@ -113,6 +158,10 @@ TEST_F(InputTest, SlowSmallReadsAreLatency) {
             "Limited by slow answers of its storage: GPU 0 waits 50.0 % of the "
             "time for reads of 16.0 kB that take about 19.0 ms each.");
   EXPECT_EQ(First(slow), "input_storage_latency");
+  Facts pipes = slow;
+  PutSeries(pipes, "psi_io", MadeRun::Always(0.02));
+  EXPECT_TRUE(InputStorageLatency(pipes).findings.empty())
+      << "nobody waits for storage";
   EXPECT_TRUE(InputStorageLatency(Reading(100, 70'000, 90)).findings.empty());
   EXPECT_TRUE(InputStorageLatency(Reading(1000, 16'000, 900)).findings.empty())
       << "2 ms each";

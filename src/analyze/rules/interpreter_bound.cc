@@ -3,7 +3,8 @@
 // Evidence: for at least kMinTime of the steady part of the run a thread of the
 // process that feeds the accelerators is on a core, or ready for one, by
 // kThreadBusy, while the accelerators are less than kMaxBusy busy. That thread
-// does not wait for data, so the input is not what limits it.
+// does not wait for data, so the input is not what limits it. A thread that
+// only loads (analyze/input_work.h) is the input.
 
 #include <fmt/format.h>
 
@@ -32,13 +33,16 @@ struct Filled {
   const ProcessFacts* process = nullptr;
   double time = 0;
 };
-Filled FilledBy(const Steady& steady,
+Filled FilledBy(const Facts& facts, const Steady& steady,
                 const std::vector<const ProcessFacts*>& consumers) {
   Filled best;
   for (const ProcessFacts* const p : consumers) {
     const double time = steady.ShareWhere([&](const CpuWindow& w) {
-      return w.process == p->row.number && w.thread_cores >= kThreadRan &&
-             w.thread_cores + w.thread_wait_cores >= kThreadBusy;
+      if (w.process != p->row.number || w.thread_cores < kThreadRan ||
+          w.thread_cores + w.thread_wait_cores < kThreadBusy)
+        return false;
+      const ThreadFacts* const t = facts.FindThread(w.process, w.thread);
+      return t == nullptr || FeedsAccelerator(*p, *t);
     });
     if (time > best.time) best = {p, time};
   }
@@ -61,7 +65,7 @@ Outcome InterpreterBound(const Facts& facts) {
   const double idle = devices.IdleShare();
   if (idle <= 1 - kMaxBusy) return {};
   const InputWork work = InputWorkOf(facts, devices);
-  const Filled filled = FilledBy(steady, work.consumers);
+  const Filled filled = FilledBy(facts, steady, work.consumers);
   if (filled.time < kMinTime) return {};
 
   const ProcessFacts& p = *filled.process;

@@ -29,6 +29,21 @@ TEST(InterpreterBoundTest, AFullThreadAndAnIdleDevice) {
       << "before one_core_bound, which it explains";
 }
 
+TEST(InterpreterBoundTest, AThreadThatLoadsIsTheInput) {
+  MadeRun run;
+  run.workers = {{.name = "python3", .cores = run.Always(0.1)},
+                 {.name = "loader", .cores = run.Always(0.95)}};
+  Facts facts =
+      WithDevices(run, {{.busy = run.Always(0.3), .memory = run.Always(0.75)}});
+  EXPECT_EQ(InterpreterBound(facts).findings.size(), 1u)
+      << "nobody knows which thread is the main one";
+  ProcessFacts& p = facts.processes[0];
+  for (ThreadFacts& t : p.threads)
+    if (t.name == "python3") t.row.tid = p.row.pid;
+  EXPECT_TRUE(InterpreterBound(facts).findings.empty());
+  EXPECT_EQ(Judge(facts).findings.at(0).rule, "input_bound");
+}
+
 TEST(InterpreterBoundTest, TheThresholds) {
   EXPECT_TRUE(InterpreterBound(At(0.99, 0, 0.51)).findings.empty());
   EXPECT_TRUE(InterpreterBound(At(0.85, 0, 0.3)).findings.empty());
