@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Works on 400 MB where it may have 150 MB, for six seconds: the rest is in swap.
+"""Works on 240 MB where it may have 90 MB, for six seconds: the rest is in swap.
 
 Needs root, a memory cgroup and a file system that swap can lie on; without them
 it says so and ends with status 77. Its swap is taken away again at the end.
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 SECONDS = 6
-MEMORY, LIMIT, SWAP = 400 << 20, 150 << 20, 700 << 20
+MEMORY, LIMIT, SWAP = 240 << 20, 90 << 20, 320 << 20
 NAME = f"sonde-swapping-{os.getpid()}"
 
 
