@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "analyze/pattern/cgroup_sums.h"
 #include "analyze/pattern/counter_pass.h"
 #include "analyze/scan.h"
 
@@ -36,10 +37,7 @@ const std::vector<CounterSum>& FixedSources() {
       {"psi_io", "share", kMachine, "psi_io_some_ns", 1},
       {"psi_memory", "share", kMachine, "psi_memory_some_ns", 1},
       {"running", "1", kMachine, "procs_running", 1},
-      {"swap_free", "bytes", kMachine, "swap_free_bytes", 1},
-      {"cgroup_throttled", "share", kMachine, "cgroup_cpu_throttled_ns", 1},
-      {"cgroup_memory", "bytes", kMachine, "cgroup_memory_bytes", 1},
-      {"cgroup_psi_io", "share", kMachine, "cgroup_psi_io_some_ns", 1}};
+      {"swap_free", "bytes", kMachine, "swap_free_bytes", 1}};
   return sources;
 }
 
@@ -61,9 +59,10 @@ constexpr std::array kDeviceCounters = {
     DeviceCounter{"throttle", "1", "gpu_throttle", 1}};
 constexpr uint32_t kMaxDevices = 256;
 
-// The fixed ones, then those of the devices that this trace has.
+// The fixed ones, then those of the cgroups and devices that this trace has.
 std::vector<CounterSum> SourcesOf(const Store& store) {
   std::vector<CounterSum> out = FixedSources();
+  for (CounterSum& one : CgroupSums(store)) out.push_back(std::move(one));
   std::set<uint32_t> devices;
   for (const auto& [id, row] : store.series())
     if (row.scope == kDevice && row.scope_id < kMaxDevices)
@@ -153,8 +152,13 @@ RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
   std::vector<RegularSeries> cpu = CpuSeries(facts, out.grid);
   const std::vector<CounterSum> sources = SourcesOf(*facts.store);
   std::vector<RegularSeries> others = SumCounters(facts, out.grid, sources);
+  // Cgroups become one series.
   const auto put = [&](RegularSeries& series) {
-    if (series.KnownCount() > 0) out.all.push_back(std::move(series));
+    if (series.KnownCount() == 0) return;
+    if (!out.all.empty() && out.all.back().name == series.name)
+      JoinCgroup(out.all.back(), series);
+    else
+      out.all.push_back(std::move(series));
   };
   // In the order of the header: what the tree used, then the machine.
   put(cpu[0]);

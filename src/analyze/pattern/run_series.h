@@ -35,9 +35,9 @@ namespace sonde {
 //   psi_memory      share
 //   running         1        tasks of the machine that run or are ready
 //   swap_free       bytes
-//   cgroup_throttled  share  time in which its limit held the cgroup back
-//   cgroup_memory   bytes
-//   cgroup_psi_io   share
+//   cgroup_throttled  share  time in which a limit held its cgroup back
+//   cgroup_memory   bytes    of the command's cgroup, and of those beside it
+//   cgroup_psi_io   share    (cgroup_sums.h says which, and how)
 //   gpu0_busy       share    of each accelerator, from 0; and gpu0_memory_busy,
 //                            gpu0_memory, gpu0_memory_total (bytes),
 //                            gpu0_clock, gpu0_power, gpu0_temperature,

@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "analyze/made_run.h"
+#include "analyze/made_text.h"
+#include "analyze/pattern/cgroup_sums.h"
 #include "base/check.h"
 
 namespace sonde {
@@ -164,6 +166,58 @@ TEST_F(CountersTest, WhatAProcessReadBeforeItsFirstTickCounts) {
   for (const double v : read.values) sum += v / 10;
   EXPECT_NEAR(sum, 7000, 1) << "but not what was read nobody knows when";
   EXPECT_NEAR(read.values[49], 70'000, 1);
+}
+
+TEST(CgroupSums, OwnCgroupsDoNotHoldEachOther) {
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(OwnCgroups({"/", "/pod", "/pod/job"}, "/pod/job"),
+            Paths{"/pod/job"});
+  EXPECT_EQ(OwnCgroups({"/", "/pod", "/pod/job"}, ""), Paths{"/pod/job"});
+  EXPECT_EQ(OwnCgroups({"/pod", "/pod/a", "/pod/b"}, "/pod/a"),
+            (Paths{"/pod/a", "/pod/b"}));
+  EXPECT_EQ(OwnCgroups({"/pod", "/pod/a", "/podium"}, "/pod"),
+            (Paths{"/pod", "/podium"}))
+      << "what is below is counted in it";
+  EXPECT_EQ(OwnCgroups({"/"}, "/elsewhere"), Paths{"/"});
+}
+
+// Ten seconds of cgroups in and beside each other.
+constexpr char kCgroups[] =
+    "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+    "process 1 pid=10 name=a start=0 end=10s exit=0\n"
+    "series 1 scope=process:1 name=cpu_ns\nramp 1 to=10s slope=1s/s\n"
+    "series 2 scope=machine name=cgroup_memory_bytes label=/pod\n"
+    "series 3 scope=machine name=cgroup_memory_bytes label=/pod/a\n"
+    "series 4 scope=machine name=cgroup_cpu_throttled_ns label=/pod\n"
+    "series 5 scope=machine name=cgroup_cpu_throttled_ns label=/pod/a\n"
+    "series 6 scope=machine name=cgroup_psi_io_some_ns label=/pod\n"
+    "series 7 scope=machine name=cgroup_psi_io_some_ns label=/pod/a\n"
+    "ramp 2 to=10s value=400MB\nramp 3 to=10s value=300MB\n"
+    "ramp 4 to=10s slope=400ms/s\nramp 5 to=10s slope=300ms/s\n"
+    "ramp 6 to=10s slope=500ms/s\nramp 7 to=10s slope=200ms/s\n";
+
+TEST(CgroupSums, ACgroupIsNotAddedToTheOneItIsIn) {
+  const Facts facts = FactsOfText(kCgroups, "meta cgroup /pod/a\n");
+  EXPECT_NEAR(facts.series->Find("cgroup_memory")->values[50], 300e6, 1);
+  EXPECT_NEAR(facts.series->Find("cgroup_throttled")->values[50], 0.4, 1e-6)
+      << "the limit above holds it back as well";
+  EXPECT_NEAR(facts.series->Find("cgroup_psi_io")->values[50], 0.2, 1e-6)
+      << "above, others wait too";
+}
+
+TEST(CgroupSums, CgroupsBesideEachOtherAreAdded) {
+  const Facts facts = FactsOfText(
+      kCgroups,
+      "meta cgroup /pod/a\n"
+      "series 8 scope=machine name=cgroup_memory_bytes label=/pod/b\n"
+      "series 9 scope=machine name=cgroup_psi_io_some_ns label=/pod/b\n"
+      "ramp 8 from=5s to=10s value=50MB\n"
+      "ramp 9 from=5s to=10s slope=300ms/s\n");
+  const RegularSeries* const memory = facts.series->Find("cgroup_memory");
+  EXPECT_NEAR(memory->values[20], 300e6, 1);
+  EXPECT_NEAR(memory->values[80], 350e6, 1);
+  EXPECT_EQ(memory->KnownCount(), memory->size());
+  EXPECT_NEAR(facts.series->Find("cgroup_psi_io")->values[80], 0.3, 1e-6);
 }
 
 TEST_F(CountersTest, APauseIsNotKnown) {
