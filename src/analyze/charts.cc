@@ -18,8 +18,14 @@
 namespace sonde {
 namespace {
 
-constexpr size_t kTopUsers = 6;   // processes and threads with a line
-constexpr size_t kMaxPlots = 32;  // of a group: cores, disks, counters
+// A trace may have any number of series; what is drawn of them is limited, and
+// what is left out is told.
+constexpr size_t kTopUsers = 6;     // processes and threads with a line
+constexpr size_t kMaxDevices = 32;  // with a group
+constexpr size_t kMaxPlots = 32;    // of a group: cores, disks, counters
+constexpr size_t kMaxLines = 32;    // of a plot: a label each
+constexpr size_t kMaxInAll = 600;   // lines, each as long as the grid
+constexpr size_t kMaxMarks = 100;   // of each kind
 constexpr size_t kNameChars = 32;
 
 using Rows = std::vector<const Series*>;
@@ -45,6 +51,45 @@ std::string TitleOf(std::string_view name) {
   std::replace(out.begin(), out.end(), '_', ' ');
   if (!out.empty() && out[0] >= 'a' && out[0] <= 'z')
     out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out;
+}
+
+// A label as a line's name. Paths differ at their ends: of a long one the end
+// is kept, from a slash on if there is one.
+std::string NameOfLabel(std::string_view label) {
+  if (!label.starts_with('/')) return Printable(label, kNameChars);
+  const std::string whole = Printable(label, label.size());
+  size_t from = whole.size(), chars = 0;
+  while (from > 0 && chars < kNameChars) {
+    --from;
+    if ((whole[from] & 0xc0) != 0x80) ++chars;  // a character begins here
+  }
+  if (from == 0) return whole;
+  const size_t slash = whole.find('/', from);
+  return "…" + whole.substr(slash == whole.npos ? from : slash);
+}
+
+std::string FirstOf(size_t drawn, size_t all) {
+  return fmt::format("the first {} of {}", drawn, all);
+}
+
+// Leaves the first kMaxMarks of each kind; says how many there were of those
+// that are too many.
+std::string CutMarks(std::vector<ChartMark>& marks) {
+  std::map<ChartMark::Kind, size_t> counts;
+  std::erase_if(marks, [&](const ChartMark& mark) {
+    return ++counts[mark.kind] > kMaxMarks;
+  });
+  std::string out;
+  const auto say = [&](ChartMark::Kind kind, const char* what) {
+    if (counts[kind] > kMaxMarks)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ",
+                         FirstOf(kMaxMarks, counts[kind]), what);
+  };
+  say(ChartMark::Kind::kPhase, "phases");
+  say(ChartMark::Kind::kFinding, "findings");
+  say(ChartMark::Kind::kLoss, "losses");
+  say(ChartMark::Kind::kMark, "marks");
   return out;
 }
 
@@ -76,7 +121,9 @@ class Maker {
   Charts Make(const std::vector<Finding>& findings) {
     if (facts_.windows.empty()) return out_;
     Cpu();
-    for (const auto& [device, rows] : devices_) Device(device, rows);
+    size_t devices = 0;
+    for (const auto& [device, rows] : devices_)
+      if (devices++ < kMaxDevices) Device(device, rows);
     Memory();
     Disks();
     Network();
@@ -85,8 +132,9 @@ class Maker {
     Counters();
     Cores();
     Rest();
-    Place(ReadLines(facts_, out_.grid, specs_));
+    PlaceLines(ReadLines(facts_, out_.grid, specs_));
     out_.marks = MarksOf(facts_, findings);
+    out_.left_out = LeftOut();
     return std::move(out_);
   }
 
@@ -94,21 +142,33 @@ class Maker {
   void Group(std::string name, std::string title) {
     out_.groups.push_back({std::move(name), std::move(title), {}});
   }
-  ChartPlot& Plot(std::string title, std::string unit,
-                  std::optional<double> full_scale = {}) {
-    out_.groups.back().plots.push_back(
-        {std::move(title), std::move(unit), full_scale, {}});
-    return out_.groups.back().plots.back();
+  void Plot(std::string title, std::string unit,
+            std::optional<double> full_scale = {}) {
+    ChartGroup& group = out_.groups.back();
+    lines_ = 0;
+    skips_ = group.plots.size() == kMaxPlots;
+    if (skips_)
+      ++plots_left_out_[out_.groups.size() - 1];
+    else
+      group.plots.push_back(
+          {std::move(title), std::move(unit), full_scale, {}});
   }
 
   // A line of the last plot.
   void Line(std::string name, Series::Kind kind,
             std::vector<LineSpec::Member> members, bool holds = false) {
-    if (members.empty()) return;
-    specs_.push_back({std::move(name), out_.groups.back().plots.back().unit,
-                      kind, holds, std::move(members)});
-    places_.emplace_back(out_.groups.size() - 1,
-                         out_.groups.back().plots.size() - 1);
+    if (members.empty() || skips_) return;
+    const Place place(out_.groups.size() - 1,
+                      out_.groups.back().plots.size() - 1);
+    if (specs_.size() == kMaxInAll) {
+      ++lines_left_out_;
+    } else if (++lines_ > kMaxLines) {
+      ++left_out_[place];
+    } else {
+      specs_.push_back({std::move(name), out_.groups.back().plots.back().unit,
+                        kind, holds, std::move(members)});
+      places_.push_back(place);
+    }
   }
 
   std::vector<LineSpec::Member> All(const Rows& rows, double factor = 1) const {
@@ -124,12 +184,12 @@ class Maker {
                                   : All(at->second, factor);
   }
   // The machine's series of a name, by label.
-  std::map<std::string, Rows> Labelled(const char* name) {
+  std::map<std::string_view, Rows> Labelled(const char* name) {
     seen_.insert(name);
-    std::map<std::string, Rows> out;
+    std::map<std::string_view, Rows> out;
     if (const auto at = machine_.find(name); at != machine_.end())
       for (const Series* row : at->second)
-        out[Printable(store_.Str(row->label), kNameChars)].push_back(row);
+        out[store_.Str(row->label)].push_back(row);
     return out;
   }
   std::vector<LineSpec::Member> Machine(const char* name, double factor = 1) {
@@ -141,7 +201,9 @@ class Maker {
   // One line for each label that has this series.
   void Labels(const char* name, const std::string& what, double factor) {
     for (const auto& [label, rows] : Labelled(name))
-      Line(label.empty() ? what : label + (what.empty() ? "" : " " + what),
+      Line(label.empty()
+               ? what
+               : NameOfLabel(label) + (what.empty() ? "" : " " + what),
            rows[0]->kind, All(rows, factor));
   }
 
@@ -160,9 +222,10 @@ class Maker {
   void Cpu() {
     using W = CpuWindow;
     Group("cpu", "CPU");
-    ChartPlot& plot = Plot("Cores in use", "cores",
-                           facts_.run.capacity_cores ? facts_.run.capacity_cores
-                                                     : facts_.run.cores);
+    Plot("Cores in use", "cores",
+         facts_.run.capacity_cores ? facts_.run.capacity_cores
+                                   : facts_.run.cores);
+    ChartPlot& plot = out_.groups.back().plots.back();
     plot.lines = {
         OfWindows("the program", &W::known, &W::tree_cores),
         OfWindows("its busiest thread", &W::known, &W::thread_cores),
@@ -177,20 +240,17 @@ class Maker {
   }
 
   void Cores() {
-    std::map<std::pair<size_t, std::string>, Rows> cores;  // 2 before 10
+    // 2 before 10.
+    std::map<std::pair<size_t, std::string_view>, Rows> cores;
     for (const char* name : {"cpu_user_ns", "cpu_nice_ns", "cpu_system_ns",
                              "cpu_irq_ns", "cpu_steal_ns"})
       for (const auto& [label, rows] : Labelled(name))
         for (const Series* row : rows)
           cores[{label.size(), label}].push_back(row);
     for (const char* name : {"cpu_idle_ns", "cpu_iowait_ns"}) Labelled(name);
-    const bool many = cores.size() > kMaxPlots;
-    Group("cores", many ? fmt::format("Cores (the first {} of {})", kMaxPlots,
-                                      cores.size())
-                        : "Cores");
+    Group("cores", "Cores");
     for (const auto& [core, rows] : cores) {
-      if (out_.groups.back().plots.size() == kMaxPlots) break;
-      Plot("Core " + core.second, "share", 1);
+      Plot("Core " + NameOfLabel(core.second), "share", 1);
       Line("busy", Series::Kind::kTotal, All(rows, 1e-9));
     }
   }
@@ -324,14 +384,8 @@ class Maker {
   }
 
   void Counters() {
-    Group("counters",
-          counters_.size() > kMaxPlots
-              ? fmt::format("Counters the program keeps (the first {} of "
-                            "{})",
-                            kMaxPlots, counters_.size())
-              : "Counters the program keeps");
+    Group("counters", "Counters the program keeps");
     for (const Series* row : counters_) {
-      if (out_.groups.back().plots.size() == kMaxPlots) break;
       const Unit unit = UnitOf(store_, *row);
       const std::string name = Printable(store_.Str(row->name), kNameChars);
       Plot(name, unit.text);
@@ -364,10 +418,17 @@ class Maker {
     }
   }
 
-  void Place(std::vector<RegularSeries> lines) {
+  void PlaceLines(std::vector<RegularSeries> lines) {
     for (size_t i = 0; i < lines.size(); ++i)
       out_.groups[places_[i].first].plots[places_[i].second].lines.push_back(
           std::move(lines[i]));
+    for (const auto& [place, count] : left_out_) {
+      ChartPlot& plot = out_.groups[place.first].plots[place.second];
+      plot.title += fmt::format(" ({})", FirstOf(kMaxLines, kMaxLines + count));
+    }
+    for (const auto& [group, count] : plots_left_out_)
+      out_.groups[group].title +=
+          fmt::format(" ({})", FirstOf(kMaxPlots, kMaxPlots + count));
     for (ChartGroup& group : out_.groups) {
       for (ChartPlot& plot : group.plots)
         std::erase_if(plot.lines, [](const RegularSeries& line) {
@@ -380,6 +441,21 @@ class Maker {
                   [](const ChartGroup& group) { return group.plots.empty(); });
   }
 
+  // What no single plot or group can tell.
+  std::string LeftOut() {
+    std::string out = CutMarks(out_.marks);
+    const auto also = [&](std::string text) {
+      out += (out.empty() ? "" : ", ") + text;
+    };
+    if (devices_.size() > kMaxDevices)
+      also(FirstOf(kMaxDevices, devices_.size()) + " accelerators");
+    if (lines_left_out_ > 0)
+      also(FirstOf(kMaxInAll, kMaxInAll + lines_left_out_) + " lines");
+    return out.empty() ? out : "Drawn: " + out;
+  }
+
+  using Place = std::pair<size_t, size_t>;  // group and plot
+
   const Facts& facts_;
   const Store& store_;
   Charts out_;
@@ -389,7 +465,12 @@ class Maker {
   Rows counters_;
   std::set<std::string, std::less<>> seen_;  // names that have their place
   std::vector<LineSpec> specs_;
-  std::vector<std::pair<size_t, size_t>> places_;  // group and plot of a spec
+  std::vector<Place> places_;  // of each spec
+  size_t lines_ = 0;           // of the last plot
+  bool skips_ = false;         // its group is full
+  std::map<Place, size_t> left_out_;
+  std::map<size_t, size_t> plots_left_out_;  // by group
+  size_t lines_left_out_ = 0;                // because there were kMaxInAll
 };
 
 }  // namespace

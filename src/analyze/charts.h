@@ -52,11 +52,17 @@ struct Charts {
   Grid grid;
   std::vector<ChartGroup> groups;
   std::vector<ChartMark> marks;  // by kind, then time
+  // What there is too much of: "Drawn: the first 100 of 250 marks". Empty if it
+  // is all there.
+  std::string left_out;
 };
 
 // Every series of the machine and its devices, sums over the program's
 // processes, those processes and threads that used most, and the counters the
 // program keeps. Reads each counter chunk once.
+//
+// However many there are, memory is that of 600 lines: a plot has 32 at most, a
+// group 32 plots, and titles say "(the first 32 of 40)".
 Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings);
 
 }  // namespace sonde

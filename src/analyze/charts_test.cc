@@ -1,8 +1,10 @@
 #include "analyze/charts.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
@@ -113,6 +115,107 @@ TEST(Charts, DevicesHaveAGroupEachAndUnknownSeriesTheirPlot) {
       std::find_if(charts.groups.begin(), charts.groups.end(),
                    [](const ChartGroup& g) { return g.name == "gpu1"; });
   EXPECT_EQ(group->title, "Accelerator 1: Card X");
+}
+
+TEST(Charts, LongLabelsAreLinesOfTheirOwnAndKeepTheirEnds) {
+  const std::string pod = "/kubepods.slice/kubepods-burstable.slice/pod-7";
+  const Charts charts = ChartsOf(
+      FactsOfText(
+          kRun,
+          "series 3 scope=machine name=cgroup_memory_bytes label=" + pod +
+              "\nseries 4 scope=machine name=cgroup_memory_bytes label=" + pod +
+              "/app\nramp 3 to=10s value=400\nramp 4 to=10s value=300\n"
+              "series 5 scope=machine name=cgroup_memory_bytes label=/" +
+              std::string(50, 'x') + "é\nramp 5 to=10s value=7\n"),
+      {});
+  const ChartPlot* const plot = Find(charts, "cgroup", "Cgroup memory bytes");
+  ASSERT_NE(plot, nullptr);
+  ASSERT_EQ(plot->lines.size(), 3u);
+  EXPECT_EQ(plot->lines[0].name, "…/kubepods-burstable.slice/pod-7");
+  EXPECT_NEAR(MeanOf(plot->lines[0], 1, 9), 400, 1e-6);
+  EXPECT_EQ(plot->lines[1].name, "…/pod-7/app");
+  EXPECT_NEAR(MeanOf(plot->lines[1], 1, 9), 300, 1e-6);
+  EXPECT_EQ(plot->lines[2].name, "…" + std::string(31, 'x') + "é");
+}
+
+// `count` series of the machine, each with the name or the label that `of`
+// gives.
+Charts Many(size_t count, const std::function<std::string(size_t)>& of) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i)
+    text += fmt::format("series {0} {1}\nramp {0} to=10s value=1\n", 100 + i,
+                        of(i));
+  return ChartsOf(FactsOfText(kRun, text), {});
+}
+size_t LinesIn(const Charts& charts) {
+  size_t out = 0;
+  for (const ChartGroup& group : charts.groups)
+    for (const ChartPlot& plot : group.plots) out += plot.lines.size();
+  return out;
+}
+
+TEST(Charts, OfManyLabelsTheFirstAreDrawn) {
+  const Charts charts = Many(40, [](size_t i) {
+    return fmt::format("scope=machine name=net_rx_bytes kind=total label=n{}",
+                       i);
+  });
+  const ChartPlot* const plot =
+      Find(charts, "network", "Received (the first 32 of 40)");
+  ASSERT_NE(plot, nullptr);
+  EXPECT_EQ(plot->lines.size(), 32u);
+  EXPECT_EQ(charts.left_out, "");
+}
+
+TEST(Charts, OfManyNamesTheFirstAreDrawn) {
+  const auto title = [](const Charts& charts, const std::string& name) {
+    for (const ChartGroup& g : charts.groups)
+      if (g.name == name) return g.title;
+    return std::string("missing");
+  };
+  EXPECT_EQ(title(Many(50,
+                       [](size_t i) {
+                         return fmt::format("scope=machine name=odd{}", i);
+                       }),
+                  "machine"),
+            "The machine, other (the first 32 of 50)");
+  EXPECT_EQ(title(Many(50,
+                       [](size_t i) {
+                         return fmt::format("scope=process:1 name=odd{}", i);
+                       }),
+                  "program"),
+            "The program, other (the first 32 of 50)");
+  EXPECT_EQ(title(Many(50,
+                       [](size_t i) {
+                         return fmt::format("scope=device:0 name=odd{} group=5",
+                                            i);
+                       }),
+                  "gpu0"),
+            "Accelerator 0 (the first 32 of 50)");
+}
+
+TEST(Charts, HoweverManySeriesMemoryIsThatOfSomeLines) {
+  const Charts names = Many(3000, [](size_t i) {
+    return fmt::format("scope=machine name={}odd{} label=l{}",
+                       i % 2 ? "" : "cgroup_", i % 60, i);
+  });
+  EXPECT_LE(LinesIn(names), 610u);
+  EXPECT_NE(names.left_out.find(" lines"), std::string::npos);
+  const Charts devices = Many(100, [](size_t i) {
+    return fmt::format("scope=device:{} name=gpu_busy_pct group=5", i);
+  });
+  EXPECT_EQ(devices.left_out, "Drawn: the first 32 of 100 accelerators");
+}
+
+TEST(Charts, OfManyMarksTheFirstAreDrawn) {
+  Facts facts = FactsOfText(kRun);
+  for (int i = 0; i < 250; ++i) facts.marks.push_back({i * kNsPerMs, "m"});
+  const Charts charts = ChartsOf(facts, {});
+  EXPECT_EQ(std::count_if(charts.marks.begin(), charts.marks.end(),
+                          [](const ChartMark& mark) {
+                            return mark.kind == ChartMark::Kind::kMark;
+                          }),
+            100);
+  EXPECT_EQ(charts.left_out, "Drawn: the first 100 of 250 marks");
 }
 
 TEST(Charts, FindingsAndPhasesAreMarked) {

@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kMaxRows = 500;    // of a table
 constexpr size_t kMaxLosses = 100;  // listed one by one
+constexpr size_t kMaxShort = 20;    // names of short processes
 constexpr size_t kNameChars = 300;
 
 // A cell: what is shown, and the number it is sorted by if it is one.
@@ -239,9 +240,15 @@ class Page {
     const RunFacts& run = facts_.run;
     std::string note =
         "cores: used on average while it lived; max RSS: as sampled.";
-    for (const ShortProcesses& s : facts_.short_processes)
+    const size_t named = std::min(kMaxShort, facts_.short_processes.size());
+    for (size_t i = 0; i < named; ++i) {
+      const ShortProcesses& s = facts_.short_processes[i];
       note += fmt::format(" {} short: {} ({} CPU).", s.count,
                           Printable(s.name, 60), Duration(s.cpu_ns));
+    }
+    if (named < facts_.short_processes.size())
+      note += fmt::format(" And {} more names of short ones.",
+                          facts_.short_processes.size() - named);
     if (run.unattributed_cpu_ns.value_or(0) > 0)
       note += fmt::format(" Unattributed: {} CPU.",
                           FormatDuration(*run.unattributed_cpu_ns));

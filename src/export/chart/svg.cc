@@ -89,6 +89,7 @@ class Drawer {
     Lanes();
     for (const ChartPlot& plot : group_.plots) Plot(plot);
     Times();
+    LeftOut();
     const std::string front = std::move(out_);
     out_.clear();
     // Behind the lines: what goes through all plots.
@@ -153,6 +154,7 @@ class Drawer {
               1e9,
           static_cast<double>(Elapsed(charts_.grid.begin_ns, mark.to_ns)) / 1e9,
           mark.label);
+    if (!charts_.left_out.empty()) out += " " + charts_.left_out + ".";
     return out;
   }
 
@@ -330,6 +332,14 @@ class Drawer {
     if (area) Put("<path class=\"area s{}\" d=\"{}\"/>\n", style, areas);
     Put("<path class=\"line s{}\" d=\"{}\"><title>{}</title></path>\n", style,
         path, Escaped(line.name));
+  }
+
+  void LeftOut() {
+    if (charts_.left_out.empty()) return;
+    y_ += 8;
+    Put("<text class=\"soft\" x=\"{:g}\" y=\"{:g}\">{}</text>\n", kLeft, y_,
+        Escaped(charts_.left_out));
+    y_ += 10;
   }
 
   void Times() {

@@ -14,7 +14,8 @@ std::string SvgStyle();
 // The plots of one group as an <svg> element.
 //
 //  - Phases are bands with their names above, findings hatched ranges, marks
-//    upright lines. What is not known is a gap.
+//    upright lines. What is not known is a gap. What there was too much of is
+//    said below.
 //  - Lines differ by colour (safe for the colour-blind) and by dashes.
 //  - It has a title and a description in words, and no script. All names are
 //    escaped.

@@ -49,6 +49,13 @@ TEST(Svg, AGapBreaksTheLine) {
   EXPECT_EQ(Count(PathOf(SvgOf(charts.groups[0], charts, true)), "M"), 1u);
 }
 
+TEST(Svg, WhatIsLeftOutIsSaid) {
+  Charts charts = Made();
+  charts.left_out = "Drawn: the first 100 of 250 marks";
+  EXPECT_EQ(Count(SvgOf(charts.groups[0], charts, true), charts.left_out), 2u)
+      << "below the plots and in the description";
+}
+
 TEST(Svg, PhasesFindingsLossesAndMarksAreNamed) {
   Charts charts = Made();
   using Kind = ChartMark::Kind;
