@@ -9,6 +9,7 @@
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
+#include "analyze/pattern/run_series.h"
 
 namespace sonde {
 namespace {
@@ -80,6 +81,23 @@ TEST(Charts, WhenSamplingStopsThereIsAGap) {
   EXPECT_NEAR(MeanOf(plot->lines[0], 1, 3), 5e6, 1e4);
   EXPECT_EQ(MeanOf(plot->lines[0], 4.5, 5.5), -1);
   EXPECT_NEAR(MeanOf(plot->lines[0], 7, 9), 5e6, 1e4);
+}
+
+TEST(Charts, AGapIsOneInChartsAndPatternsAlike) {
+  const auto gaps = [](const char* resumes) {
+    const Facts facts = FactsOfText(
+        kRun, std::string("series 3 scope=machine name=net_rx_bytes label=eth0 "
+                          "kind=total\nramp 3 to=4s slope=5MB/s\n"
+                          "ramp 3 value=20MB slope=5MB/s to=10s from=") +
+                  resumes + "\n");
+    const RegularSeries line =
+        Find(ChartsOf(facts, {}), "network", "Received")->lines[0];
+    const RegularSeries& pattern = *facts.series->Find("net_receive");
+    EXPECT_EQ(line.KnownCount(), pattern.KnownCount()) << resumes;
+    return line.size() - line.KnownCount();
+  };
+  EXPECT_EQ(gaps("4600ms"), 0u);
+  EXPECT_GT(gaps("5200ms"), 0u);
 }
 
 TEST(Charts, WhatAProgramSetsHoldsUntilItSetsItAnew) {

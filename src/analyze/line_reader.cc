@@ -4,13 +4,11 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "analyze/pattern/gaps.h"
 #include "analyze/scan.h"
 
 namespace sonde {
 namespace {
-
-// Ticks further apart than so many of their mean distance leave a gap.
-constexpr int64_t kGapTicks = 4;
 
 // One series in one line.
 struct Follower {
@@ -35,8 +33,7 @@ struct Line {
 class Reader {
  public:
   Reader(const Facts& facts, const Grid& grid, std::span<const LineSpec> specs)
-      : facts_(facts), store_(*facts.store), grid_(grid) {
-    FindGaps();
+      : facts_(facts), store_(*facts.store), grid_(grid), gaps_(*facts.store) {
     for (const LineSpec& spec : specs) AddLine(spec);
   }
 
@@ -56,20 +53,6 @@ class Reader {
   }
 
  private:
-  void FindGaps() {
-    std::unordered_map<uint32_t, std::pair<double, double>> sums;
-    for (const FrameRef& chunk : store_.counter_chunks()) {
-      if (chunk.counters.ticks < 2) continue;
-      auto& [span_ns, ticks] = sums[chunk.counters.group];
-      span_ns += static_cast<double>(
-          Elapsed(chunk.counters.begin_ns, chunk.counters.end_ns));
-      ticks += chunk.counters.ticks - 1;
-    }
-    for (const auto& [group, sum] : sums)
-      gap_of_[group] = static_cast<int64_t>(
-          std::min(kMaxValue, sum.first / sum.second * kGapTicks));
-  }
-
   void AddLine(const LineSpec& spec) {
     const size_t number = lines_.size();
     uint32_t group = 0;
@@ -94,12 +77,10 @@ class Reader {
       f.from_zero = BornInRun(start_ns, facts_.run);
       followers_[member.series].push_back(f);
     }
-    const auto gap = gap_of_.find(group);
     lines_.push_back(
         {&spec,
-         SeriesBuilder(
-             grid_, spec.kind,
-             spec.holds || gap == gap_of_.end() ? INT64_MAX : gap->second),
+         SeriesBuilder(grid_, spec.kind,
+                       spec.holds ? INT64_MAX : gaps_.Longest(group)),
          0, 0, end_ns});
     lines_of_[group].push_back(number);
   }
@@ -153,10 +134,10 @@ class Reader {
   const Facts& facts_;
   const Store& store_;
   Grid grid_;
+  Gaps gaps_;
   std::vector<Line> lines_;
   std::unordered_map<uint32_t, std::vector<Follower>> followers_;  // by series
   std::unordered_map<uint32_t, std::vector<size_t>> lines_of_;     // by group
-  std::unordered_map<uint32_t, int64_t> gap_of_;                   // by group
 };
 
 }  // namespace

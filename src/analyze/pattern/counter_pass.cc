@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "analyze/pattern/gaps.h"
 #include "analyze/scan.h"
-#include "base/time.h"
 
 namespace sonde {
 namespace {
 
 // Ids are dense in what we write; a file that says otherwise is not followed.
 constexpr uint32_t kMaxSeries = 1u << 24;
-// Ticks further apart than this, and than five of their usual distances, leave
-// a gap: collection was paused, or lost.
-constexpr int64_t kMaxGapNs = kNsPerSec;
-constexpr double kMaxGapTicks = 5;
 
 // Reads counters in one pass and sums them by source.
 class CounterPass {
@@ -53,8 +49,7 @@ class CounterPass {
  private:
   // What is known of one counter while its values go by.
   struct Follower {
-    std::optional<size_t> of;  // which source
-    size_t source = 0;
+    std::optional<size_t> source;  // none: it is not followed
     Series::Kind kind = Series::Kind::kTotal;
     Series::Type type = Series::Type::kInt;
     int64_t born_ns = kNoTime;  // its total was 0 then; kNoTime: not known
@@ -63,7 +58,7 @@ class CounterPass {
   };
   // Series that are sampled at the same ticks.
   struct Group {
-    int64_t max_gap_ns = kMaxGapNs;
+    int64_t max_gap_ns = 0;
     bool begun = false;
     int64_t last_ns = 0;
     uint64_t next_ordinal = 0;
@@ -94,8 +89,7 @@ class CounterPass {
       if (!source || id >= kMaxSeries) continue;
       if (id >= followers_.size()) followers_.resize(id + 1);
       Follower& f = followers_[id];
-      f.of = source;
-      f.source = *source;
+      f.source = source;
       f.kind = row.kind;
       f.type = row.type;
       if (row.scope == Series::Scope::kProcess) {
@@ -106,21 +100,12 @@ class CounterPass {
       }
       groups_[row.group].followers.push_back(id);
     }
+    const Gaps gaps(store_);
     for (auto& [id, group] : groups_) {
       group.live.resize(sources_.size());
       group.gauges.resize(sources_.size());
       group.grown.resize(sources_.size());
-      double span_ns = 0, ticks = 0;
-      for (const FrameRef& chunk : store_.counter_chunks()) {
-        if (chunk.counters.group != id || chunk.counters.ticks < 2) continue;
-        span_ns += static_cast<double>(
-            Elapsed(chunk.counters.begin_ns, chunk.counters.end_ns));
-        ticks += chunk.counters.ticks - 1;
-      }
-      if (ticks > 0)
-        group.max_gap_ns = std::max(
-            kMaxGapNs, static_cast<int64_t>(std::min(
-                           kMaxGapTicks * span_ns / ticks, kMaxValue)));
+      group.max_gap_ns = gaps.Longest(id);
     }
   }
 
@@ -172,8 +157,8 @@ class CounterPass {
   }
 
   Follower* Find(uint32_t id) {
-    return id < followers_.size() && followers_[id].of ? &followers_[id]
-                                                       : nullptr;
+    return id < followers_.size() && followers_[id].source ? &followers_[id]
+                                                           : nullptr;
   }
 
   void TakeValue(Group& group, const CounterTicks::Change& change,
@@ -185,16 +170,16 @@ class CounterPass {
     if (!(value >= 0 && value <= kMaxValue)) return;
     const bool total = f->kind == Series::Kind::kTotal;
     if (!f->live) {
-      ++group.live[f->source];
+      ++group.live[*f->source];
       // Read soon after its birth: it all happened since. Later nobody knows
       // when.
       const int64_t age = Elapsed(f->born_ns, now);
       if (total && age > 0 && age <= group.max_gap_ns)
-        means_[f->source].Add(f->born_ns, now, value);
+        means_[*f->source].Add(f->born_ns, now, value);
     } else if (total && value > f->value) {
-      group.grown[f->source] += value - f->value;
+      group.grown[*f->source] += value - f->value;
     }
-    if (!total) group.gauges[f->source] += value - (f->live ? f->value : 0);
+    if (!total) group.gauges[*f->source] += value - (f->live ? f->value : 0);
     f->live = true;
     f->value = value;
   }
@@ -203,12 +188,12 @@ class CounterPass {
     Follower* const f = Find(id);
     if (f == nullptr || !f->live) return;
     f->live = false;
-    if (f->kind == Series::Kind::kGauge) group.gauges[f->source] -= f->value;
+    if (f->kind == Series::Kind::kGauge) group.gauges[*f->source] -= f->value;
     // The tree may have ended, or may go on without a disk: what is left of the
     // sum is 0, which is known as long as others of its group are sampled.
-    const Series::Scope scope = sources_[f->source].scope;
+    const Series::Scope scope = sources_[*f->source].scope;
     if (scope == Series::Scope::kMachine || scope == Series::Scope::kDevice)
-      --group.live[f->source];
+      --group.live[*f->source];
   }
 
   void Forget(Group& group) {

@@ -220,6 +220,27 @@ TEST(CgroupSums, CgroupsBesideEachOtherAreAdded) {
   EXPECT_NEAR(facts.series->Find("cgroup_psi_io")->values[80], 0.3, 1e-6);
 }
 
+TEST_F(CountersTest, AStallOfHalfASecondIsNoGap) {
+  const uint32_t a =
+      Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);
+  for (int i = 0; i <= 100; ++i)
+    if (i <= 30 || i >= 36) Tick(1, i, [&] { w_->Set(a, i * 100); });
+  const RegularSeries net = *Read().Find("net_receive");
+  EXPECT_EQ(net.KnownCount(), net.size());
+}
+
+TEST_F(CountersTest, OneTickAChunkIsNoGap) {
+  const uint32_t a =
+      Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);
+  for (int i = 0; i <= 100; i += 20) {
+    Tick(1, i, [&] { w_->Set(a, i * 100); });
+    w_->Seal();
+  }
+  const RunSeries series = Read();
+  ASSERT_NE(series.Find("net_receive"), nullptr);
+  EXPECT_NEAR(series.Find("net_receive")->values[50], 1000, 1e-6);
+}
+
 TEST_F(CountersTest, APauseIsNotKnown) {
   const uint32_t a =
       Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);

@@ -1,0 +1,28 @@
+#ifndef SONDE_ANALYZE_PATTERN_GAPS_H_
+#define SONDE_ANALYZE_PATTERN_GAPS_H_
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "store/store.h"
+
+namespace sonde {
+
+// How far apart two ticks of a group may be before what lies between them is
+// not known: collection was paused, or lost. It is a second, and five of their
+// usual distances if that is more. Everything that lays counters on a grid asks
+// here, so that a gap is one in pictures and patterns alike.
+class Gaps {
+ public:
+  explicit Gaps(const Store& store);
+
+  // The longest time that is none.
+  int64_t Longest(uint32_t group) const;
+
+ private:
+  std::unordered_map<uint32_t, int64_t> longest_;  // by group
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_PATTERN_GAPS_H_
