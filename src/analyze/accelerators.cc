@@ -19,43 +19,26 @@ constexpr double kMaxTrimEnd = 0.2;
 constexpr double kWorkLevel = 0.5;  // of the level that it exceeds for 10 %
 constexpr size_t kMinWindows = 10;
 
-RegularSeries SeriesOf(const Facts& facts, const DeviceFacts& device,
+RegularSeries SeriesOf(const RunSeries& run, const DeviceFacts& device,
                        const char* what) {
   const RegularSeries* const found =
-      facts.series->Find(fmt::format("gpu{}_{}", device.index, what));
+      run.Find(fmt::format("gpu{}_{}", device.index, what));
   return found == nullptr ? RegularSeries() : *found;
 }
 
 // Somebody took memory on it during the run; before, it had less.
-bool Grew(const Facts& facts, const DeviceFacts& device) {
+bool Grew(const RunSeries& run, const DeviceFacts& device) {
   const std::vector<double> memory =
-      SeriesOf(facts, device, "memory").KnownValues();
+      SeriesOf(run, device, "memory").KnownValues();
   const double total = device.memory_total_bytes.value_or(0);
   return !memory.empty() && total > 0 &&
          *device.memory_peak_bytes - memory[0] >= kMinMemory * total;
 }
 
 // It had nothing to do before the run could give it any, and much after.
-bool Began(const Facts& facts, const DeviceFacts& device) {
-  const std::vector<double> busy =
-      SeriesOf(facts, device, "busy").KnownValues();
+bool Began(const RunSeries& run, const DeviceFacts& device) {
+  const std::vector<double> busy = SeriesOf(run, device, "busy").KnownValues();
   return !busy.empty() && busy[0] < kMinBusy && *device.busy_mean >= kMuchBusy;
-}
-
-std::vector<Accelerator> UsedBy(const Facts& facts) {
-  bool told = false;
-  for (const DeviceFacts& d : facts.devices) told |= !d.holders.empty();
-  std::vector<Accelerator> out;
-  for (const DeviceFacts& d : facts.devices) {
-    Accelerator one;
-    one.facts = &d;
-    one.own = told ? !d.holders.empty() : Grew(facts, d) || Began(facts, d);
-    const bool works = d.busy_mean
-                           ? *d.busy_mean >= kMinBusy
-                           : d.memory_peak_share.value_or(0) >= kMinMemory;
-    if (one.own || (!told && works)) out.push_back(std::move(one));
-  }
-  return out;
 }
 
 // The mean of what the devices lack to being busy, of those that tell it.
@@ -160,12 +143,29 @@ MaybeNumber Accelerators::ShareWhere(
   return yes / all;
 }
 
+std::vector<Accelerator> UsedDevices(const std::vector<DeviceFacts>& devices,
+                                     const RunSeries& run) {
+  bool told = false;
+  for (const DeviceFacts& d : devices) told |= !d.holders.empty();
+  std::vector<Accelerator> out;
+  for (const DeviceFacts& d : devices) {
+    Accelerator one;
+    one.facts = &d;
+    one.own = told ? !d.holders.empty() : Grew(run, d) || Began(run, d);
+    const bool works = d.busy_mean
+                           ? *d.busy_mean >= kMinBusy
+                           : d.memory_peak_share.value_or(0) >= kMinMemory;
+    if (one.own || (!told && works)) out.push_back(std::move(one));
+  }
+  return out;
+}
+
 Accelerators AcceleratorsOf(const Facts& facts) {
   Accelerators out;
-  out.used = UsedBy(facts);
+  out.used = UsedDevices(facts.devices, *facts.series);
   for (Accelerator& one : out.used) {
-    one.busy = SeriesOf(facts, *one.facts, "busy");
-    one.memory = SeriesOf(facts, *one.facts, "memory");
+    one.busy = SeriesOf(*facts.series, *one.facts, "busy");
+    one.memory = SeriesOf(*facts.series, *one.facts, "memory");
     const double total = one.facts->memory_total_bytes.value_or(0);
     if (total <= 0) one.memory = {};
     for (double& value : one.memory.values) value /= total;

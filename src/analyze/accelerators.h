@@ -65,6 +65,11 @@ struct Accelerators {
 
 Accelerators AcceleratorsOf(const Facts& facts);
 
+// Which of these devices the run used, without their series. `run` is of the
+// whole run and has their memory.
+std::vector<Accelerator> UsedDevices(const std::vector<DeviceFacts>& devices,
+                                     const RunSeries& run);
+
 // They are kWellUsed, and surely by the run, so that what the CPU does is not
 // what limits it.
 bool AcceleratorsWellUsed(const Facts& facts);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
+#include "analyze/accelerators.h"
 #include "analyze/pattern/cgroup_sums.h"
 #include "analyze/pattern/counter_pass.h"
 #include "analyze/scan.h"
@@ -17,6 +19,9 @@ constexpr auto kProcess = Series::Scope::kProcess;
 constexpr auto kThread = Series::Scope::kThread;
 constexpr auto kMachine = Series::Scope::kMachine;
 constexpr auto kDevice = Series::Scope::kDevice;
+
+using Devices = std::vector<DeviceFacts>;
+
 const std::vector<CounterSum>& FixedSources() {
   static const std::vector<CounterSum> sources = {
       {"tree_system", "cores", kProcess, "cpu_system_ns", 1},
@@ -100,35 +105,72 @@ std::vector<RegularSeries> CpuSeries(const Facts& facts, const Grid& grid) {
   return out;
 }
 
-}  // namespace
+// How busy each accelerator is, by index.
+std::map<uint32_t, const RegularSeries*> BusySeries(const RunSeries& run,
+                                                    const Devices& devices) {
+  std::map<uint32_t, const RegularSeries*> out;
+  for (const DeviceFacts& device : devices)
+    if (const RegularSeries* const busy =
+            run.Find(fmt::format("gpu{}_busy", device.index)))
+      out[device.index] = busy;
+  return out;
+}
 
-namespace {
+// Those that the run used; if it used none, those that ever work; else all.
+// Of eight devices seven may be somebody else's, or nobody's.
+std::vector<const RegularSeries*> BusyOfTheRun(const Facts& facts,
+                                               const RunSeries& run) {
+  // Facts that are still being made have no devices yet.
+  const bool made = facts.series != nullptr;
+  const Devices devices = made ? facts.devices : DevicesOf(*facts.store, run);
+  const auto all = BusySeries(run, devices);
+  std::vector<const RegularSeries*> out;
+  for (const Accelerator& one :
+       UsedDevices(devices, made ? *facts.series : run))
+    if (const auto at = all.find(one.facts->index); at != all.end())
+      out.push_back(at->second);
+  for (const bool working : {true, false}) {
+    if (!out.empty()) break;
+    for (const auto& [index, busy] : all)
+      if (!working || MeanOf(*busy) > 0) out.push_back(busy);
+  }
+  return out;
+}
 
-// How busy the accelerators are together.
-void AddAccelerator(RunSeries& run) {
-  RegularSeries sum;
-  std::vector<uint32_t> counts(run.grid.size());
-  for (const RegularSeries& series : run.all) {
-    if (!series.name.starts_with("gpu") || !series.name.ends_with("_busy") ||
-        series.name.ends_with("_memory_busy"))
-      continue;
-    if (sum.values.empty()) sum.values.resize(series.size());
-    for (size_t i = 0; i < series.size(); ++i)
-      if (series.known[i]) {
-        sum.values[i] += series.values[i];
-        ++counts[i];
-      }
+// The mean of these, of those that are known in a window.
+RegularSeries MeanBusy(const std::vector<const RegularSeries*>& devices,
+                       const Grid& grid) {
+  RegularSeries out;
+  out.name = "accelerator";
+  out.unit = "share";
+  out.grid = grid;
+  out.values.resize(grid.size());
+  out.known.resize(grid.size());
+  for (size_t i = 0; i < grid.size(); ++i) {
+    double sum = 0, count = 0;
+    for (const RegularSeries* const busy : devices) {
+      if (!busy->known[i]) continue;
+      sum += busy->values[i];
+      ++count;
+    }
+    out.known[i] = count > 0;
+    if (count > 0) out.values[i] = sum / count;
   }
-  if (sum.values.empty()) return;
-  sum.name = "accelerator";
-  sum.unit = "share";
-  sum.grid = run.grid;
-  sum.known.resize(sum.values.size());
-  for (size_t i = 0; i < sum.values.size(); ++i) {
-    sum.known[i] = counts[i] > 0;
-    if (counts[i] > 0) sum.values[i] /= counts[i];
-  }
-  run.all.push_back(std::move(sum));
+  return out;
+}
+
+void PutAccelerator(const Facts& facts, RunSeries& run) {
+  const std::vector<const RegularSeries*> busy = BusyOfTheRun(facts, run);
+  if (!busy.empty()) run.all.push_back(MeanBusy(busy, run.grid));
+}
+
+// What was collected; cgroups become one series.
+void Put(RegularSeries& series, RunSeries& run) {
+  if (series.KnownCount() == 0) return;
+  if (!run.all.empty() && run.all.back().name == series.name)
+    JoinCgroup(run.all.back(), series);
+  else
+    run.all.push_back(std::move(series));
 }
 
 }  // namespace
@@ -152,26 +194,18 @@ RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
   std::vector<RegularSeries> cpu = CpuSeries(facts, out.grid);
   const std::vector<CounterSum> sources = SourcesOf(*facts.store);
   std::vector<RegularSeries> others = SumCounters(facts, out.grid, sources);
-  // Cgroups become one series.
-  const auto put = [&](RegularSeries& series) {
-    if (series.KnownCount() == 0) return;
-    if (!out.all.empty() && out.all.back().name == series.name)
-      JoinCgroup(out.all.back(), series);
-    else
-      out.all.push_back(std::move(series));
-  };
   // In the order of the header: what the tree used, then the machine.
-  put(cpu[0]);
-  put(cpu[1]);
+  Put(cpu[0], out);
+  Put(cpu[1], out);
   for (size_t i = 0; i < others.size(); ++i) {
     if (sources[i].scope == kMachine && i > 0 &&
         sources[i - 1].scope == kProcess) {
-      put(cpu[2]);
-      put(cpu[3]);
+      Put(cpu[2], out);
+      Put(cpu[3], out);
     }
-    put(others[i]);
+    Put(others[i], out);
   }
-  AddAccelerator(out);
+  PutAccelerator(facts, out);
   return out;
 }
 

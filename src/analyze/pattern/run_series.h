@@ -42,7 +42,9 @@ namespace sonde {
 //                            gpu0_memory, gpu0_memory_total (bytes),
 //                            gpu0_clock, gpu0_power, gpu0_temperature,
 //                            gpu0_throttle
-//   accelerator     share    the mean of all gpuN_busy
+//   accelerator     share    the mean of gpuN_busy over the devices that the
+//                            run used (accelerators.h); if it used none, over
+//                            those that ever work
 //
 // What was never collected is not there.
 struct RunSeries {

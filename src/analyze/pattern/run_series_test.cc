@@ -1,5 +1,6 @@
 #include "analyze/pattern/run_series.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -218,6 +219,49 @@ TEST(CgroupSums, CgroupsBesideEachOtherAreAdded) {
   EXPECT_NEAR(memory->values[80], 350e6, 1);
   EXPECT_EQ(memory->KnownCount(), memory->size());
   EXPECT_NEAR(facts.series->Find("cgroup_psi_io")->values[80], 0.3, 1e-6);
+}
+
+// Eight devices, of which the fourth works, and others as a test wants.
+std::string EightDevices(double other_pct) {
+  std::string out =
+      "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+      "process 1 pid=10 name=a start=0 end=10s exit=0\n"
+      "series 1 scope=process:1 name=cpu_ns\nramp 1 to=10s slope=1s/s\n";
+  for (int i = 0; i < 8; ++i)
+    out += fmt::format(
+        "series {0} scope=device:{1} name=gpu_busy_pct group=5\n"
+        "ramp {0} to=10s value={2}\n",
+        10 + i, i, i == 3 ? 75 : other_pct);
+  return out;
+}
+
+TEST(Accelerator, IsTheMeanOfTheDevicesThatTheRunUses) {
+  const auto busy = [](const Facts& facts) {
+    return facts.series->Find("accelerator")->values[50];
+  };
+  EXPECT_NEAR(busy(FactsOfText(EightDevices(0))), 0.75, 1e-6);
+  EXPECT_NEAR(busy(FactsOfText(EightDevices(35))), 0.40, 1e-6)
+      << "nobody tells whose they are";
+  const Facts told = FactsOfText(
+      EightDevices(35),
+      "series 2 scope=process:1 name=gpu_mem_used_bytes label=3 group=5\n"
+      "ramp 2 to=10s value=1GB\n");
+  EXPECT_NEAR(busy(told), 0.75, 1e-6);
+  EXPECT_NEAR(RunSeriesOf(told, {2 * kNsPerSec, 4 * kNsPerSec})
+                  .Find("accelerator")
+                  ->values[5],
+              0.75, 1e-6);
+}
+
+TEST(Accelerator, OfDevicesThatDoLittleItIsThoseThatWork) {
+  std::string text = EightDevices(0);
+  text.replace(text.find("value=75"), 8, "value=4");
+  const Facts little = FactsOfText(text);
+  EXPECT_NEAR(little.series->Find("accelerator")->values[50], 0.04, 1e-6);
+  text.replace(text.find("value=4"), 7, "value=0");
+  const Facts none = FactsOfText(text);
+  ASSERT_NE(none.series->Find("accelerator"), nullptr);
+  EXPECT_EQ(none.series->Find("accelerator")->values[50], 0);
 }
 
 TEST_F(CountersTest, AStallOfHalfASecondIsNoGap) {
