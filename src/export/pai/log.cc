@@ -104,8 +104,10 @@ class Log {
         what, most, least);
   }
 
-  // Rates times the time that each of them held.
-  double Volume(const RegularSeries& series) const {
+  // Rates times the time that each of them held. That nothing was collected is
+  // said of the rates.
+  void Volume(const char* what, const char* word, const RegularSeries& series) {
+    if (series.KnownCount() == 0) return;
     double sum = 0;
     for (size_t i = 0; i < series.size(); ++i) {
       const int64_t end =
@@ -114,7 +116,7 @@ class Log {
         sum += series.values[i] *
                static_cast<double>(Elapsed(series.grid.TimeOf(i), end)) / 1e9;
     }
-    return sum;
+    Put("The total {} volume of the {} is {:.6g}KB\n", word, what, sum);
   }
 
   void Volumes(const char* what, const char* first_name,
@@ -124,9 +126,8 @@ class Log {
     Put("For the {}, here is the analyze result:\n", what);
     Rates(first_name, first);
     Rates(second_name, second);
-    Put("The total {} volume of the {} is {:.6g}KB\n"
-        "The total {} volume of the {} is {:.6g}KB\n",
-        first_word, what, Volume(first), second_word, what, Volume(second));
+    Volume(what, first_word, first);
+    Volume(what, second_word, second);
     out_ += kRule;
   }
 

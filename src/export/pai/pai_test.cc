@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
 
+#include "analyze/made_text.h"
 #include "base/time.h"
 #include "export/pai/log.h"
 #include "export/pai/png.h"
@@ -156,6 +158,20 @@ TEST(PaiVotes, WindowsAreTenSecondsAndAShortRunIsOne) {
   EXPECT_EQ(windows(0), 0u);
 }
 
+TEST(PaiTable, AGapInTheNumbersOfDevicesHidesNone) {
+  const Facts facts = FactsOfText(
+      "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+      "process 1 pid=10 name=a start=0 end=10s exit=0\n"
+      "series 1 scope=process:1 name=cpu_ns\nramp 1 to=10s slope=1s/s\n"
+      "series 2 scope=device:1 name=gpu_busy_pct group=5\n"
+      "series 3 scope=device:4 name=gpu_busy_pct group=5\n"
+      "ramp 2 to=10s value=40\nramp 3 to=10s value=60\n");
+  const PaiTable table = PaiTableOf(facts);
+  ASSERT_EQ(table.gpus.size(), 2u);
+  EXPECT_NEAR(table.gpus[0].busy_pct.values[50], 40, 1e-6);
+  EXPECT_NEAR(table.gpus[1].busy_pct.values[50], 60, 1e-6);
+}
+
 TEST(PaiTable, HeaderAndColumns) {
   EXPECT_EQ(PaiHeader(1),
             "timestamp,cpu_usage(%),mem_used(GiByte),mem_total(GiByte),"
@@ -205,6 +221,17 @@ TEST(PaiLog, SaysWhatTheOriginSaid) {
         " 0-10 10-20\n", "50.00% has been finished\n",
         "100.00% has been finished\n"})
     EXPECT_NE(log.find(text), log.npos) << text << "\nin\n" << log;
+}
+
+TEST(PaiLog, AVolumeThatNobodyKnowsIsNotPrinted) {
+  PaiTable table = Made(100, Always(1), {});
+  std::fill(table.receive_kib_s.known.begin(), table.receive_kib_s.known.end(),
+            0);
+  const std::string log = PaiLog(table, PaiVotesOf(table));
+  EXPECT_NE(log.find("The Network Inbound was not collected\n"), log.npos);
+  EXPECT_EQ(log.find("total Inbound volume"), log.npos) << log;
+  EXPECT_NE(log.find("The total Outbound volume of the Network is 0KB\n"),
+            log.npos);
 }
 
 TEST(PaiLog, ARunWithoutGpusOrSamplesIsNoFailure) {

@@ -15,7 +15,6 @@ namespace {
 constexpr double kGiB = 1 << 30, kKiB = 1 << 10;
 // As many as facts.windows has at most.
 constexpr size_t kMaxRows = 20'000;
-constexpr size_t kMaxGpus = 1024;
 
 // The first of these series that was collected, times `factor`; else one that
 // knows nothing.
@@ -78,11 +77,11 @@ PaiTable PaiTableOf(const Facts& facts) {
   out.write_kib_s = Take(run, {"tree_write", "disk_write"}, 1 / kKiB);
   out.receive_kib_s = Take(run, {"net_receive"}, 1 / kKiB);
   out.transmit_kib_s = Take(run, {"net_send"}, 1 / kKiB);
-  for (size_t i = 0; i < kMaxGpus; ++i) {
-    const std::string gpu = fmt::format("gpu{}_", i);
+  for (const DeviceFacts& device : facts.devices) {
+    const std::string gpu = fmt::format("gpu{}_", device.index);
     if (run.Find(gpu + "busy") == nullptr &&
         run.Find(gpu + "memory") == nullptr)
-      break;
+      continue;
     out.gpus.push_back({Take(run, {gpu + "busy"}, 100),
                         Take(run, {gpu + "memory_busy"}, 100),
                         Take(run, {gpu + "memory"}, 1 / kGiB),
