@@ -219,6 +219,17 @@ RegularSeries ComputingOf(const RunSeries& series) {
   return out;
 }
 
+RunSeries FineSeriesOf(const Facts& facts, const Grid& grid) {
+  RunSeries out;
+  out.grid = grid;
+  std::vector<CounterSum> sources = SourcesOf(*facts.store);
+  sources.insert(sources.begin(), {"tree_cpu", "cores", kProcess, "cpu_ns", 1});
+  for (RegularSeries& series : SumCounters(facts, grid, sources))
+    Put(series, out);
+  PutAccelerator(facts, out);
+  return out;
+}
+
 PatternContext ContextOf(const Facts& facts, const RegularSeries& series) {
   PatternContext out;
   if (series.name == "tree_cpu") {

@@ -66,8 +66,13 @@ RunSeries RunSeriesOf(const Facts& facts, TimeRange range = {},
 // work for it. All of it if the kernel's part was not collected.
 RegularSeries ComputingOf(const RunSeries& series);
 
-// What is known about the full scale and limit of one of these series.
-// `held_back` is not: throttled time is not among them.
+// Those of the counters, on any grid: for a part of a run that is too long for
+// facts.windows to be as fine as its samples. The CPU's series but tree_cpu are
+// not there.
+RunSeries FineSeriesOf(const Facts& facts, const Grid& grid);
+
+// What is known about the full scale and limit of one of these series; what
+// held it back is not.
 PatternContext ContextOf(const Facts& facts, const RegularSeries& series);
 
 }  // namespace sonde

@@ -43,10 +43,11 @@ class Log {
   }
 
   void Progress() {
-    const double rows = static_cast<double>(table_.grid.size());
-    const size_t step = PaiRowsPerWindow(table_.grid);
+    const auto length =
+        static_cast<double>(Elapsed(table_.grid.begin_ns, table_.grid.end_ns));
     for (size_t i = 1; i <= votes_.total; ++i) {
-      const double share = static_cast<double>(i * step) / rows;
+      const double share = static_cast<double>(i) *
+                           static_cast<double>(votes_.window_ns) / length;
       if (share < 1) out_ += PaiProgress(share);
     }
     out_ += PaiProgress(1);
@@ -162,8 +163,7 @@ class Log {
   void Seen() {
     out_ += kRule;
     out_ += "When each was seen, in seconds, and what helps:\n";
-    const double length = static_cast<double>(PaiRowsPerWindow(table_.grid)) *
-                          static_cast<double>(table_.grid.step_ns) / 1e9;
+    const double length = static_cast<double>(votes_.window_ns) / 1e9;
     for (size_t i = 0; i < kPaiPhenomena; ++i) {
       const std::vector<size_t>& seen = votes_.windows[i];
       if (seen.empty()) continue;

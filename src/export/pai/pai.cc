@@ -135,8 +135,8 @@ Result<ExportSummary> ExportPai(const Store& store,
   std::string csv = PaiHeader(table.gpus.size());
   for (size_t i = 0; i < table.grid.size(); ++i) csv += PaiLine(table, i);
   TRY_OK(made.File(options.output + "/log_result.csv", csv));
-  TRY_OK(
-      made.File(options.output + "/log.txt", PaiLog(table, PaiVotesOf(table))));
+  TRY_OK(made.File(options.output + "/log.txt",
+                   PaiLog(table, PaiVotesOf(facts, table))));
   TRY_OK(made.Directory(options.output + "/img"));
   TRY_OK(WritePictures(table, options.output + "/img", made));
   made.Keep();

@@ -6,11 +6,13 @@
 #include <random>
 
 #include "analyze/made_text.h"
+#include "base/check.h"
 #include "base/time.h"
 #include "export/pai/log.h"
 #include "export/pai/png.h"
 #include "export/pai/table.h"
 #include "export/pai/votes.h"
+#include "trace/writer.h"
 
 namespace sonde {
 namespace {
@@ -156,6 +158,63 @@ TEST(PaiVotes, WindowsAreTenSecondsAndAShortRunIsOne) {
   EXPECT_EQ(windows(1750), 4u);
   EXPECT_EQ(windows(100), 1u);
   EXPECT_EQ(windows(0), 0u);
+}
+
+// An hour and 40 minutes in which CPU and GPU take turns every second, ten
+// samples a second.
+Facts LongRun() {
+  constexpr int64_t kSeconds = 6000;
+  auto bytes = std::make_shared<std::string>();
+  auto w = TraceWriter::CreateInMemory(FileHeader{}, bytes);
+  w->PutMeta("started_ns", "0");
+  w->PutMeta("ended_ns", std::to_string(kSeconds * kNsPerSec));
+  w->PutMeta("rate_hz", "10");
+  Process p;
+  p.number = 1;
+  p.start_ns = 0;
+  w->PutProcess(p);
+  const auto add = [&](Series::Scope scope, uint32_t group, uint32_t id,
+                       const char* name, Series::Kind kind) {
+    Series s;
+    s.group = group;
+    s.scope = scope;
+    s.scope_id = id;
+    s.name = w->Intern(name);
+    s.kind = kind;
+    return w->AddSeries(s);
+  };
+  const uint32_t cpu = add(Series::Scope::kProcess, 2, 1, "cpu_ns",
+                           Series::Kind::kTotal),
+                 gpu = add(Series::Scope::kDevice, 5, 0, "gpu_busy_pct",
+                           Series::Kind::kGauge);
+  int64_t used_ns = 0;
+  for (int64_t tick = 0; tick <= kSeconds * 10; ++tick) {
+    const bool cpu_works = tick / 10 % 2 == 0;
+    w->BeginTick(2, tick * 100 * kNsPerMs);
+    w->Set(cpu, used_ns);
+    w->EndTick();
+    w->BeginTick(5, tick * 100 * kNsPerMs);
+    w->Set(gpu, cpu_works ? 5 : 95);
+    w->EndTick();
+    used_ns += (cpu_works ? 95 : 5) * kNsPerMs;
+    if (tick % 100 == 99) w->Seal();
+  }
+  CHECK(w->Close().ok());
+  auto store = Store::OfBytes(bytes, "made");
+  CHECK(store.ok());
+  return FactsOf(store.Take());
+}
+
+TEST(PaiVotes, TurnsInALongRunAreSeen) {
+  const Facts facts = LongRun();
+  const PaiTable table = PaiTableOf(facts);
+  EXPECT_GT(table.grid.step_ns, 250 * kNsPerMs) << "too few rows a window";
+  const PaiVotes votes = PaiVotesOf(facts, table);
+  EXPECT_EQ(votes.total, 600u);
+  EXPECT_EQ(votes.window_ns, kPaiWindowNs);
+  EXPECT_STREQ(votes.Word(3), "MOST") << votes.windows[3].size();
+  const std::string log = PaiLog(table, votes);
+  EXPECT_NE(log.find(" 0-10 10-20 "), log.npos) << log;
 }
 
 TEST(PaiTable, AGapInTheNumbersOfDevicesHidesNone) {

@@ -46,6 +46,30 @@ RegularSeries MemoryTotal(const Facts& facts, const RunSeries& run) {
   return out;
 }
 
+PaiTable TableOf(const Facts& facts, const RunSeries& run) {
+  PaiTable out;
+  out.grid = run.grid;
+  out.cpu_pct = Take(run, {"tree_cpu"}, 100);
+  out.mem_used_gib = Take(run, {"cgroup_memory", "tree_memory"}, 1 / kGiB);
+  out.mem_total_gib = MemoryTotal(facts, run);
+  out.read_kib_s = Take(run, {"tree_read", "disk_read"}, 1 / kKiB);
+  out.write_kib_s = Take(run, {"tree_write", "disk_write"}, 1 / kKiB);
+  out.receive_kib_s = Take(run, {"net_receive"}, 1 / kKiB);
+  out.transmit_kib_s = Take(run, {"net_send"}, 1 / kKiB);
+  // Every device that the trace has, so that parts have the same ones.
+  for (const DeviceFacts& device : facts.devices) {
+    const std::string gpu = fmt::format("gpu{}_", device.index);
+    if (facts.series->Find(gpu + "busy") == nullptr &&
+        facts.series->Find(gpu + "memory") == nullptr)
+      continue;
+    out.gpus.push_back({Take(run, {gpu + "busy"}, 100),
+                        Take(run, {gpu + "memory_busy"}, 100),
+                        Take(run, {gpu + "memory"}, 1 / kGiB),
+                        Take(run, {gpu + "memory_total"}, 1 / kGiB)});
+  }
+  return out;
+}
+
 }  // namespace
 
 PaiTable PaiTable::Part(size_t from, size_t to) const {
@@ -67,27 +91,11 @@ PaiTable PaiTable::Part(size_t from, size_t to) const {
 }
 
 PaiTable PaiTableOf(const Facts& facts) {
-  const RunSeries run = RunSeriesOf(facts, {}, kMaxRows);
-  PaiTable out;
-  out.grid = run.grid;
-  out.cpu_pct = Take(run, {"tree_cpu"}, 100);
-  out.mem_used_gib = Take(run, {"cgroup_memory", "tree_memory"}, 1 / kGiB);
-  out.mem_total_gib = MemoryTotal(facts, run);
-  out.read_kib_s = Take(run, {"tree_read", "disk_read"}, 1 / kKiB);
-  out.write_kib_s = Take(run, {"tree_write", "disk_write"}, 1 / kKiB);
-  out.receive_kib_s = Take(run, {"net_receive"}, 1 / kKiB);
-  out.transmit_kib_s = Take(run, {"net_send"}, 1 / kKiB);
-  for (const DeviceFacts& device : facts.devices) {
-    const std::string gpu = fmt::format("gpu{}_", device.index);
-    if (run.Find(gpu + "busy") == nullptr &&
-        run.Find(gpu + "memory") == nullptr)
-      continue;
-    out.gpus.push_back({Take(run, {gpu + "busy"}, 100),
-                        Take(run, {gpu + "memory_busy"}, 100),
-                        Take(run, {gpu + "memory"}, 1 / kGiB),
-                        Take(run, {gpu + "memory_total"}, 1 / kGiB)});
-  }
-  return out;
+  return TableOf(facts, RunSeriesOf(facts, {}, kMaxRows));
+}
+
+PaiTable PaiTableOf(const Facts& facts, const Grid& grid) {
+  return TableOf(facts, FineSeriesOf(facts, grid));
 }
 
 std::string PaiHeader(size_t gpus) {

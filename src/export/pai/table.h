@@ -22,13 +22,16 @@ struct PaiTable {
   RegularSeries cpu_pct;  // 100 is one core
   RegularSeries mem_used_gib, mem_total_gib;
   RegularSeries read_kib_s, write_kib_s, receive_kib_s, transmit_kib_s;
-  std::vector<Gpu> gpus;
+  std::vector<Gpu> gpus;  // those that tell something, by index
 
   // The windows [from, to).
   PaiTable Part(size_t from, size_t to) const;
 };
 
+// The whole run, in 20000 rows at most.
 PaiTable PaiTableOf(const Facts& facts);
+// A part of it, as fine as wanted.
+PaiTable PaiTableOf(const Facts& facts, const Grid& grid);
 
 // log_result.csv: the header, and a line for each window. What is not known is
 // an empty cell. The timestamp is the end of the window, in seconds since the

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyze/pattern/alternation.h"
+#include "analyze/scan.h"
 
 namespace sonde {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 constexpr double kFreeBusyPct = 85, kFullMemory = 0.80;
 constexpr double kIdleMemory = 0.01, kUnevenMemory = 0.15;
 constexpr double kMost = 80, kSeveral = 30;  // percent of the windows
+
+constexpr int64_t kLeastStepNs = 100'000'000;
+constexpr int64_t kWindowsAtOnce = 100;  // of a long run are in memory
 
 // Equal values have exactly themselves as their mean: limits are compared.
 MaybeNumber MeanOf(const RegularSeries& series) {
@@ -45,6 +49,31 @@ bool TakesTurns(const PaiTable& window, const PaiTable::Gpu& gpu) {
        {&window.cpu_pct, &window.read_kib_s, &window.receive_kib_s})
     if (AlternationOf(*other, gpu.busy_pct).found()) return true;
   return false;
+}
+
+// Of whole rows.
+int64_t WindowOf(int64_t step_ns) {
+  return std::max<int64_t>(1, (kPaiWindowNs + step_ns / 2) / step_ns) * step_ns;
+}
+
+// The windows of a table that begins with one.
+void AddWindows(const PaiTable& table, PaiVotes& out) {
+  const size_t rows = table.grid.size();
+  const auto step = static_cast<size_t>(out.window_ns / table.grid.step_ns);
+  for (size_t from = 0; from < rows; from += step) {
+    const size_t to = std::min(from + step, rows);
+    if (2 * (to - from) >= step || out.total == 0)
+      out.Add(table.Part(from, to));
+  }
+}
+
+// The time between samples, but no less than the kernel's counters are good
+// for. 0 if the trace does not tell.
+int64_t SampledEvery(const Store& store) {
+  const double rate_hz = MetaNumber(store, "rate_hz").value_or(0);
+  if (!(rate_hz > 0)) return 0;
+  return std::max(kLeastStepNs,
+                  static_cast<int64_t>(std::min(1e9 / rate_hz, kMaxValue)));
 }
 
 }  // namespace
@@ -98,18 +127,24 @@ const char* PaiVotes::Word(size_t phenomenon) const {
                               : "NO";
 }
 
-size_t PaiRowsPerWindow(const Grid& grid) {
-  return static_cast<size_t>(
-      std::max<int64_t>(1, (kPaiWindowNs + grid.step_ns / 2) / grid.step_ns));
-}
-
 PaiVotes PaiVotesOf(const PaiTable& table) {
   PaiVotes out;
-  const size_t rows = table.grid.size(), step = PaiRowsPerWindow(table.grid);
-  for (size_t from = 0; from < rows; from += step) {
-    const size_t to = std::min(from + step, rows);
-    if (to - from == step || 2 * (to - from) >= step || out.total == 0)
-      out.Add(table.Part(from, to));
+  out.window_ns = WindowOf(table.grid.step_ns);
+  AddWindows(table, out);
+  return out;
+}
+
+PaiVotes PaiVotesOf(const Facts& facts, const PaiTable& table) {
+  const int64_t step_ns = SampledEvery(*facts.store);
+  if (step_ns == 0 || table.grid.step_ns <= step_ns) return PaiVotesOf(table);
+  PaiVotes out;
+  out.window_ns = WindowOf(step_ns);
+  const int64_t part_ns = kWindowsAtOnce * out.window_ns;
+  for (int64_t from = table.grid.begin_ns; from < table.grid.end_ns;) {
+    const int64_t left = Elapsed(from, table.grid.end_ns);
+    const int64_t to = from + std::min(part_ns, left);
+    AddWindows(PaiTableOf(facts, {from, to, step_ns}), out);
+    from = to;
   }
   return out;
 }

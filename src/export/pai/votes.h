@@ -34,16 +34,21 @@ std::array<bool, kPaiPhenomena> PaiJudge(const PaiTable& window);
 struct PaiVotes {
   std::array<std::vector<size_t>, kPaiPhenomena> windows;
   size_t total = 0;
+  int64_t window_ns = kPaiWindowNs;  // as long as each is
 
   void Add(const PaiTable& window);
   // MOST, SEVERAL, A LITTLE or NO of the windows; NO if there are none.
   const char* Word(size_t phenomenon) const;
 };
 
-// Windows of ten seconds; what is left at the end is one if it lasts for half
-// of that, or if it is the only one.
-size_t PaiRowsPerWindow(const Grid& grid);
+// Windows of ten seconds, in whole rows; what is left at the end is one if it
+// lasts for half of that, or if it is the only one.
 PaiVotes PaiVotesOf(const PaiTable& table);
+
+// The same of a run. Where the table's rows are longer than the time between
+// samples, as those of a long run are, the windows are read again as fine as
+// the samples: turns that take a second are not seen in rows of one.
+PaiVotes PaiVotesOf(const Facts& facts, const PaiTable& table);
 
 }  // namespace sonde
 
