@@ -139,6 +139,8 @@ Result<int> RunExport(const Args& args) {
     TRY(summary, format->run(*store, options));
   }
   const std::vector<Loss> losses = store->losses();
+  if (!summary.missing.empty())
+    std::fprintf(stderr, "sonde: %s\n", summary.missing.c_str());
   if (json) {
     const std::string text =
         SummaryJson(to, options.output, summary, losses.size());

@@ -34,6 +34,7 @@ struct ExportSummary {
   uint64_t instants = 0;
   uint64_t counter_values = 0;
   uint64_t bytes = 0;
+  std::string missing;  // what this machine could not write, and what helps
 
   // Takes note of the rows of a table.
   void Count(std::string_view table, uint64_t rows) {

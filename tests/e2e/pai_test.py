@@ -181,6 +181,34 @@ class Tests:
         assert run.returncode == 1 and b"log.txt" in run.stderr, run
         assert not out.exists(), "the table fitted, and was taken back"
 
+    def test_a_failure_leaves_the_results_of_before(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+        text = "sonde-text 0\nmeta started_ns 0\nmeta ended_ns 1000\n"
+        trace, out = self.home / "again.txt", self.export("again", text)
+        before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+        run = subprocess.run([SONDE, "export", trace, "--to", "pai", "-o", out,
+                              "--force"], capture_output=True, preexec_fn=limit)
+        assert run.returncode == 1 and b"log.txt" in run.stderr, run
+        after = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+        assert after == before, sorted(map(str, set(after) ^ set(before)))
+
+    def test_without_libgd_there_are_numbers_and_no_pictures(self):
+        library = self.home / "lib"
+        library.mkdir()
+        (library / "libgd.so.3").write_text("not a library")
+        trace, out = self.home / "nogd.txt", self.home / "nogd"
+        trace.write_text(BASE)
+        run = subprocess.run([SONDE, "export", trace, "--to", "pai", "-o", out],
+                             capture_output=True,
+                             env={"LD_LIBRARY_PATH": str(library)})
+        assert run.returncode == 0, run
+        assert b"no picture" in run.stderr and b"libgd3" in run.stderr, run
+        got = sorted(p.name for p in out.rglob("*"))
+        assert got == ["log.txt", "log_result.csv"], got
+
     def test_what_is_there_is_left_alone(self):
         before = (self.out / "log.txt").read_bytes()
         said = sonde("export", self.home / "two.txt", "--to", "pai", "-o",

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "export/exporter.h"
 #include "export/output.h"
+#include "export/pai/gd_library.h"
 #include "export/pai/log.h"
 #include "export/pai/png.h"
 #include "export/pai/table.h"
@@ -19,12 +20,18 @@ namespace {
 
 constexpr size_t kColumns = 8, kColumnsOfGpu = 4;
 
-// Makes directories and files; takes back what it made unless Keep() is called.
+// Makes directories and files. Files get their names together in Commit(), when
+// all of them are complete: until then what was there before is there, and what
+// was made is taken back if it never comes to that.
 class Made {
  public:
-  explicit Made(const ExportOptions& options) : options_(options) {}
+  explicit Made(const ExportOptions& options)
+      : options_(options), partial_options_(options) {
+    partial_options_.force = true;  // these names are ours
+  }
   ~Made() {
-    for (const std::string& file : files_) ::unlink(file.c_str());
+    for (const std::string& path : files_) ::unlink(PartialName(path).c_str());
+    for (const std::string& path : moved_) ::unlink(path.c_str());
     for (auto at = directories_.rbegin(); at != directories_.rend(); ++at)
       ::rmdir(at->c_str());
   }
@@ -39,7 +46,8 @@ class Made {
   }
 
   Status File(const std::string& path, std::string_view text) {
-    TRY(auto out, Output::Create(path, options_));
+    TRY_OK(CheckReplace(path, options_.force));
+    TRY(auto out, Output::Create(PartialName(path), partial_options_));
     out->Text(text);
     bytes_ += out->bytes();
     TRY_OK(out->Commit());
@@ -48,14 +56,24 @@ class Made {
   }
 
   uint64_t bytes() const { return bytes_; }
-  void Keep() {
+
+  Status Commit() {
+    for (const std::string& path : files_) {
+      TRY_OK(MoveInPlace(PartialName(path), path, options_.force));
+      // What replaced another cannot be taken back.
+      if (!options_.force) moved_.push_back(path);
+    }
     files_.clear();
+    moved_.clear();
     directories_.clear();
+    return Ok();
   }
 
  private:
   const ExportOptions& options_;
-  std::vector<std::string> files_, directories_;
+  ExportOptions partial_options_;
+  std::vector<std::string> files_;  // those that have a partial name yet
+  std::vector<std::string> moved_, directories_;
   uint64_t bytes_ = 0;
 };
 
@@ -130,6 +148,7 @@ Result<ExportSummary> ExportPai(const Store& store,
   const Facts facts =
       FactsOf(std::shared_ptr<const Store>(std::shared_ptr<void>(), &store));
   const PaiTable table = PaiTableOf(facts);
+  const auto gd = GdLibrary::Load();
   Made made(options);
   TRY_OK(made.Directory(options.output));
   std::string csv = PaiHeader(table.gpus.size());
@@ -137,10 +156,15 @@ Result<ExportSummary> ExportPai(const Store& store,
   TRY_OK(made.File(options.output + "/log_result.csv", csv));
   TRY_OK(made.File(options.output + "/log.txt",
                    PaiLog(table, PaiVotesOf(facts, table))));
-  TRY_OK(made.Directory(options.output + "/img"));
-  TRY_OK(WritePictures(table, options.output + "/img", made));
-  made.Keep();
+  if (gd.ok()) {
+    TRY_OK(made.Directory(options.output + "/img"));
+    TRY_OK(WritePictures(table, options.output + "/img", made));
+  }
+  TRY_OK(made.Commit());
   ExportSummary summary;
+  if (!gd.ok())
+    summary.missing = fmt::format("no picture was drawn: {} ({})",
+                                  gd.error().what, gd.error().hint);
   summary.counter_values =
       table.grid.size() * (kColumns + kColumnsOfGpu * table.gpus.size());
   summary.bytes = made.bytes();
