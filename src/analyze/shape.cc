@@ -2,13 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
 #include "base/text.h"
 
 namespace sonde {
+namespace {
+
+// The share of each window in which the device gave a reason. It tells them as
+// bits, of which a window has the mean; any of them counts as one, so that a
+// window with a reason in a part of it has that part or more.
+RegularSeries SharesOf(RegularSeries throttle) {
+  for (double& v : throttle.values) v = std::min(v, 1.0);
+  return throttle;
+}
+
+// The reasons of the device whose clock this is. How busy it is they do not
+// explain: one that is slower is busy for longer.
+const RegularSeries* ThrottleOf(const RunSeries& run, std::string_view name) {
+  constexpr std::string_view kClock = "_clock";
+  if (!name.starts_with("gpu") || !name.ends_with(kClock)) return nullptr;
+  name.remove_suffix(kClock.size());
+  return run.Find(std::string(name) + "_throttle");
+}
+
+}  // namespace
 
 RunShape ShapeOf(const Facts& facts) {
   const RunSeries& run = *facts.series;
@@ -20,8 +42,16 @@ RunShape ShapeOf(const Facts& facts) {
   out.phases = PhasesOf(use);
   for (const RegularSeries& series : run.all) {
     PatternContext context = ContextOf(facts, series);
-    if (series.name == "tree_cpu")
+    RegularSeries held_back;
+    if (series.name == "tree_cpu") {
       context.held_back = run.Find("cgroup_throttled");
+    } else if (const RegularSeries* const throttle =
+                   ThrottleOf(run, series.name)) {
+      held_back = SharesOf(*throttle);
+      context.held_back = &held_back;
+      // What it can do is what it did before.
+      context.full_scale = Quantile(series.KnownValues(), 1);
+    }
     out.series.push_back({&series, PatternOf(series, context)});
   }
   return out;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analyze/made_devices.h"
 #include "analyze/made_run.h"
 
 namespace sonde {
@@ -28,6 +29,26 @@ TEST(Shape, TheSeriesOfARunAreNamedAndItsPhasesTold) {
   ASSERT_NE(cpu, nullptr);
   EXPECT_FALSE(cpu->pattern.text.empty());
   EXPECT_GT(cpu->pattern.confidence, 0);
+}
+
+TEST(Shape, AClockIsThrottledIfTheDeviceSaysSo) {
+  MadeRun run;
+  run.seconds = 30;
+  run.workers = {{1, "work", MadeRun::Always(1)}};
+  const auto clock = [](double s) { return s < 5 ? 1980.0 : 1410.0; };
+  const auto kind = [&](const MadeRun::Load& throttle, const char* name) {
+    const Facts facts = WithDevices(
+        run,
+        {{.busy = MadeRun::Always(0.6), .clock = clock, .throttle = throttle}});
+    for (const SeriesShape& one : ShapeOf(facts).series)
+      if (one.series->name == name) return NameOf(one.pattern.kind);
+    return std::string_view("missing");
+  };
+  const auto hot = [](double s) { return s < 5 ? 0.0 : 2.0; };
+  EXPECT_EQ(kind(hot, "gpu0_clock"), "throttled");
+  EXPECT_EQ(kind(hot, "gpu0_busy"), "steady");
+  EXPECT_NE(kind(MadeRun::Always(0), "gpu0_clock"), "throttled");
+  EXPECT_NE(kind({}, "gpu0_clock"), "throttled");
 }
 
 TEST(Shape, ARunThatIsTooShortHasNoPhases) {
