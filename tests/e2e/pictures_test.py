@@ -183,6 +183,26 @@ class Tests:
         assert f"script-src 'sha256-{want}'" in page, want
         assert "default-src 'none'" in page
 
+    def test_page_is_small_whatever_the_trace_has(self):
+        lines = ["sonde-text 0", "meta started_ns 0",
+                 "meta ended_ns 2000000000000", "meta rate_hz 10",
+                 "process 1 pid=9 name=sh start=0 end=2000s exit=0",
+                 "series 1 scope=process:1 name=cpu_ns",
+                 "ramp 1 to=2000s slope=1s/s"]
+        lines += [f"process {i} parent=1 pid={i} name=short{i} start={i}ms "
+                  f"end={i + 5}ms exit=0 cpu=5ms" for i in range(10, 1000)]
+        lines += [f"series {i} scope=machine name=odd{i}"
+                  for i in range(10, 2000)]
+        for tick, value in (("0", 1), ("100ms", 2)):
+            lines.append(f"tick 1 {tick} " + " ".join(
+                f"{i}={value}" for i in range(10, 2000)))
+        trace = self.home / "much.txt"
+        trace.write_text("\n".join(lines) + "\n")
+        page, _ = sonde("report", trace, "--html", "-")
+        assert len(page) < 200_000, len(page)
+        assert "(the first 32 of 1990)" in page
+        assert "And 970 more names of short ones." in page
+
     def test_page_is_one_small_file(self):
         assert len(self.page()) < 2_000_000
         path = self.home / "page.html"
