@@ -5,7 +5,9 @@
 // disks were busy (kBusy), or the waiting was most of the time (kStalled), or
 // the program did little else: its own code ran less than kOwnCode of the time
 // it waited. With a fast disk the kernel works as long as the disk does, for
-// each request; that is not the program computing.
+// each request; that is not the program computing. If it does next to nothing
+// but that (kNoCode), kWaitsALittle is enough. Both together must take most of
+// the time (kOccupied): one that sleeps has time for its disk.
 // Pressure and disks are the machine's, so the program must have moved its part
 // of the bytes itself. A thread that fills a core does not wait for a disk,
 // whatever the others do.
@@ -25,9 +27,12 @@ namespace sonde {
 namespace {
 
 constexpr double kWaits = 0.25;
+constexpr double kWaitsALittle = 0.15;
 constexpr double kStalled = 0.50;
 constexpr double kBusy = 0.80;
 constexpr double kOwnCode = 0.50;
+constexpr double kNoCode = 0.20;
+constexpr double kOccupied = 0.60;
 constexpr double kComputes = 0.80;  // of a core: a thread that works
 
 // Who moved most bytes to and from storage; null if nobody.
@@ -84,13 +89,17 @@ Outcome DiskBound(const Facts& facts) {
     return pressure ? std::max(psi.At(i), cgroup_psi.At(i))
                     : std::min(1.0, iowait.At(i));
   };
-  const auto moves_data_only = [&](size_t i) {
-    return system.collected() && computing.At(i) <= kOwnCode * stalled(i);
+  const auto own_code_below = [&](size_t i, double of_waiting) {
+    return pressure && system.collected() &&
+           computing.At(i) <= of_waiting * stalled(i) &&
+           stalled(i) + cpu.At(i) >= kOccupied;
   };
   const auto waits = [&](size_t i) {
-    return stalled(i) >= kWaits && thread.At(i) < kComputes &&
-           (busy.At(i) >= kBusy ||
-            (pressure && (stalled(i) >= kStalled || moves_data_only(i))));
+    if (thread.At(i) >= kComputes || stalled(i) < kWaitsALittle) return false;
+    if (own_code_below(i, kNoCode)) return true;
+    return stalled(i) >= kWaits &&
+           (busy.At(i) >= kBusy || (pressure && stalled(i) >= kStalled) ||
+            own_code_below(i, kOwnCode));
   };
   const double time = series.ShareWhere(waits);
   if (time < kMostOfTheTime || !series.OwnsDisks()) return {};

@@ -72,6 +72,19 @@ TEST(DiskBoundTest, TheKernelsWorkForTheDiskIsNotComputing) {
   EXPECT_FALSE(Fires(facts)) << "it hardly waits";
 }
 
+TEST(DiskBoundTest, AProgramThatOnlyMovesDataIsBoundAlsoIfTheKernelWorksMore) {
+  Facts facts = Reader(0.4, 0.16);
+  PutSeries(facts, "tree_cpu", MadeRun::Always(0.6));
+  PutSeries(facts, "tree_system", MadeRun::Always(0.58));
+  EXPECT_TRUE(Fires(facts));
+  PutSeries(facts, "psi_io", MadeRun::Always(0.14));
+  EXPECT_FALSE(Fires(facts)) << "it hardly waits";
+  PutSeries(facts, "psi_io", MadeRun::Always(0.3));
+  PutSeries(facts, "tree_cpu", MadeRun::Always(0.2));
+  PutSeries(facts, "tree_system", MadeRun::Always(0.18));
+  EXPECT_FALSE(Fires(facts)) << "it sleeps for half of the time";
+}
+
 TEST(DiskBoundTest, TheThresholdIsSixtyPercentOfTheTime) {
   const auto waits_for = [](int of_ten) {
     return [of_ten](double s) {
