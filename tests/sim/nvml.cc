@@ -4,15 +4,19 @@
 //
 // A script is words, a line each:
 //
+// clang-format off
+//
 //   devices 2
-//   at 0   gpu 0 busy 95 mem_busy 40 used 8000 total 16000 clock 1500 power 250
-//   temp 60 throttle 0 at 2.5 gpu 0 busy 4000000000       values stay until the
-//   next line at 0   gpu 1 wave 5 95 2           busy: 5 and 95, a period of 2
-//   s at 0   gpu 0 meter FILE            busy: from ns of work, 8 bytes, that
-//   another
-//                                      program counts up in FILE
+//   at 0   gpu 0 busy 95 mem_busy 40 used 8000 total 16000 clock 1500
+//   at 0   gpu 0 power 250 temp 60 throttle 0
+//   at 2.5 gpu 0 busy 4000000000       values stay until the next line
+//   at 0   gpu 1 wave 5 95 2           busy: 5 and 95, a period of 2 s
+//   at 0   gpu 0 meter FILE            busy: from ns of work, 8 bytes, that
+//                                      another program counts up in FILE
 //   at 0   gpu 0 user 1234 500         process 1234 holds 500 MB
 //   at 3   hang | crash | lost | exit  what the library does from then on
+//
+// clang-format on
 //
 // Times are seconds since it was loaded; memory is in MB.
 
