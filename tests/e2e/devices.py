@@ -200,6 +200,19 @@ def drm_fdinfo():
     equal("memory, once", set(values(trace, "gpu_mem_used_bytes")), {2048 * 1024})
 
 
+IDLE_I915 = {
+    "/sys/class/drm/card0/device": "->../../../devices/pci0000:00/0000:00:02.0",
+    "/sys/devices/pci0000:00/0000:00:02.0/driver": "->../../../bus/pci/drivers/i915"}
+
+
+def a_silent_device_takes_no_number():
+    trace = record(machine(NVIDIA | IDLE_I915), 1.5,
+                   "devices 1\nstart 0.6\nat 0 gpu 0 busy 95")
+    equal("the GPU is device 0", set(values(trace, "gpu_busy_pct")), {95})
+    equal("devices", query(trace, "SELECT DISTINCT device_id FROM series WHERE "
+                                  "scope = 'device'"), [[0]])
+
+
 def none_at_all():
     trace = record(machine({"/etc/hostname": "x"}), 0.3)
     equal("series", query(trace, "SELECT count(*) FROM series WHERE scope = 'device'"),
@@ -218,6 +231,7 @@ run.case("AMD by sysfs", amd)
 run.case("Jetson by sysfs", jetson)
 run.case("Ascend by DCMI", ascend)
 run.case("others by fdinfo", drm_fdinfo)
+run.case("a silent device takes no number", a_silent_device_takes_no_number)
 def the_doctor():
     def ask(root, **env):
         done = subprocess.run([run.sonde, "doctor", "--json"], capture_output=True,

@@ -7,6 +7,7 @@
 // clang-format off
 //
 //   devices 2
+//   start 0.6                          seconds until it is ready
 //   at 0   gpu 0 busy 95 mem_busy 40 used 8000 total 16000 clock 1500
 //   at 0   gpu 0 power 250 temp 60 throttle 0
 //   at 2.5 gpu 0 busy 4000000000       values stay until the next line
@@ -59,6 +60,7 @@ std::vector<Line> script;
 std::map<int, Meter> meters;
 unsigned devices = 0;
 double loaded = 0;
+double start = 0;
 
 void Load() {
   loaded = Now();
@@ -71,6 +73,10 @@ void Load() {
     if (!(words >> word)) continue;
     if (word == "devices") {
       words >> devices;
+      continue;
+    }
+    if (word == "start") {
+      words >> start;
       continue;
     }
     Line line;
@@ -147,6 +153,7 @@ extern "C" {
 
 int nvmlInit_v2() {
   Load();
+  usleep(static_cast<useconds_t>(start * 1e6));
   return Mood();
 }
 

@@ -37,7 +37,7 @@ constexpr size_t kNameRoom = 64;
 struct DeviceSlot {
   std::atomic<uint32_t> version;
   std::atomic<uint32_t> users;
-  std::atomic<int64_t> time_ns;  // 0: it said nothing
+  std::atomic<int64_t> time_ns;  // of the reading
   std::atomic<double> fields[kFieldCount];
   std::atomic<int32_t> user_pid[DeviceChild::kMostUsers];
   std::atomic<double> user_bytes[DeviceChild::kMostUsers];

@@ -44,8 +44,7 @@ class DeviceChild {
   size_t devices() const;
   DeviceInfo info(size_t device) const;
   std::string why() const;
-  // The newest reading and when it was taken. False if there is none, or the
-  // device said nothing.
+  // The newest reading and when it was taken. False if there is none yet.
   bool Read(size_t device, DeviceReading& out, int64_t& time_ns) const;
 
   // CPU time it has used, once it has ended.

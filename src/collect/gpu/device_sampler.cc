@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kPatienceNs = 2 * kNsPerSec;
 // The first answer of a driver that was asleep takes a while.
 constexpr int64_t kFirstPatienceNs = 10 * kNsPerSec;
+// Makers that come later in the list wait so long for their numbers.
+constexpr int64_t kNumberWaitNs = kNsPerSec;
 constexpr int kMostStarts = 4;
 constexpr int64_t kBelievedNs = 5 * kNsPerSec;
 
@@ -57,11 +59,12 @@ std::string DeviceRoot() {
 }
 
 DeviceSampler::DeviceSampler(TraceWriter& out, ProcessTree& tree,
-                             double rate_hz)
+                             double rate_hz,
+                             const std::vector<DeviceMaker>& makers)
     : out_(out), tree_(tree), rate_hz_(rate_hz), root_(DeviceRoot()) {
   refused_.reason = "device-refused";
   const int64_t now_ns = NowNs();
-  for (const DeviceMaker& one : DeviceMakers()) {
+  for (const DeviceMaker& one : makers) {
     if (!one.present(root_)) continue;
     Maker maker;
     maker.maker = &one;
@@ -76,8 +79,11 @@ DeviceSampler::DeviceSampler(TraceWriter& out, ProcessTree& tree,
 DeviceSampler::~DeviceSampler() = default;
 
 void DeviceSampler::Tick(int64_t now_ns) {
-  for (Maker& maker : makers_)
-    if (!maker.over) Look(maker, now_ns);
+  bool may_number = true;
+  for (Maker& maker : makers_) {
+    if (!maker.over) Look(maker, now_ns, may_number);
+    may_number &= !Starts(maker, now_ns);
+  }
   if (tick_open_) out_.EndTick();
   tick_open_ = false;
 }
@@ -97,7 +103,14 @@ void DeviceSampler::Open(int64_t now_ns) {
   tick_open_ = true;
 }
 
-void DeviceSampler::Look(Maker& maker, int64_t now_ns) {
+// Whether it is to be waited for, so that its devices come first.
+bool DeviceSampler::Starts(const Maker& maker, int64_t now_ns) {
+  return !maker.over && maker.starts == 1 &&
+         now_ns - maker.started_ns < kNumberWaitNs &&
+         (maker.devices.empty() || maker.devices[0].time_ns == 0);
+}
+
+void DeviceSampler::Look(Maker& maker, int64_t now_ns, bool may_number) {
   switch (maker.child->Look()) {
     case DeviceChild::State::kNone:
       maker.why = maker.child->why();
@@ -110,26 +123,25 @@ void DeviceSampler::Look(Maker& maker, int64_t now_ns) {
       if (now_ns - maker.started_ns > kFirstPatienceNs) Restart(maker, now_ns);
       return;
     case DeviceChild::State::kRuns:
-      TakeReadings(maker, now_ns);
+      TakeReadings(maker, now_ns, may_number);
       return;
   }
 }
 
-void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns) {
+void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns,
+                                 bool may_number) {
   const size_t count = maker.child->devices();
-  while (maker.devices.size() < count) {
-    Device device;
-    device.index = next_index_++;
-    maker.devices.push_back(device);
-  }
+  if (maker.devices.size() < count) maker.devices.resize(count);
   bool heard = false;
   DeviceReading reading;
   for (size_t i = 0; i < count; ++i) {
     Device& device = maker.devices[i];
     int64_t time_ns = 0;
-    if (!maker.child->Read(i, reading, time_ns) || time_ns == device.time_ns)
-      continue;
+    // They are asked in order, so the next ones have not been asked either.
+    if (!maker.child->Read(i, reading, time_ns)) break;
+    if (time_ns == device.time_ns) continue;
     heard = true;
+    if (!device.index && !may_number) continue;
     // The page is not believed: its times lie in this recording.
     device.time_ns =
         time_ns > maker.started_ns && time_ns <= NowNs() ? time_ns : now_ns;
@@ -147,7 +159,6 @@ void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns) {
 
 void DeviceSampler::Write(Device& device, const DeviceInfo& info,
                           const DeviceReading& reading) {
-  // A group exists once it has a series.
   std::array<double, kValues> values;
   for (size_t i = 0; i < kValues; ++i) {
     const DeviceValue& one = kTable[i];
@@ -161,6 +172,13 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
   if (reading.mem_used_bytes > reading.mem_total_bytes) {
     Refuse("gpu_mem_used_bytes", info, device.time_ns);
     values[2] = kNotRead;
+  }
+  if (!device.index) {
+    if (reading.users.empty() &&
+        std::all_of(values.begin(), values.end(),
+                    [](double value) { return std::isnan(value); }))
+      return;
+    device.index = next_index_++;
   }
   device.busy_share.reset();
   if (!std::isnan(values[0])) device.busy_share = values[0] / 100;
@@ -176,7 +194,7 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
       Series row;
       row.group = kDeviceGroup;
       row.scope = Series::Scope::kDevice;
-      row.scope_id = device.index;
+      row.scope_id = *device.index;
       row.name = out_.Intern(kTable[i].name);
       row.label = out_.Intern(info.name.empty() ? info.vendor : info.name);
       row.unit = out_.Intern(kTable[i].unit);
@@ -209,7 +227,7 @@ void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
       row.scope = Series::Scope::kProcess;
       row.scope_id = process;
       row.name = out_.Intern("gpu_mem_used_bytes");
-      row.label = out_.Intern(std::to_string(device.index));
+      row.label = out_.Intern(std::to_string(*device.index));
       row.unit = out_.Intern("bytes");
       row.kind = Series::Kind::kGauge;
       row.type = Series::Type::kDouble;

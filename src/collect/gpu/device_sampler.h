@@ -20,9 +20,11 @@ namespace sonde {
 std::string DeviceRoot();
 
 // Writes what accelerators say as one counter group: each device as a scope of
-// its own, numbered from 0 over all makers, and the memory that processes of
-// the tree have on it.
+// its own, and the memory that processes of the tree have on it.
 //
+//  - Devices are numbered from 0 as they first tell a value, in the order of
+//    DeviceMakers() and of the maker's devices. For one that takes more than a
+//    second to start nobody waits. One that tells nothing has no number.
 //  - Costs nothing where there is no accelerator.
 //  - Values that cannot be (more than 100 %, not a number, more memory than
 //    there is) are refused and counted as a loss.
@@ -32,7 +34,9 @@ std::string DeviceRoot();
 // One thread. Does not own writer or tree.
 class DeviceSampler {
  public:
-  DeviceSampler(TraceWriter& out, ProcessTree& tree, double rate_hz);
+  // `makers` must live as long; tests bring their own.
+  DeviceSampler(TraceWriter& out, ProcessTree& tree, double rate_hz,
+                const std::vector<DeviceMaker>& makers = DeviceMakers());
   ~DeviceSampler();
 
   void Tick(int64_t now_ns);
@@ -47,7 +51,7 @@ class DeviceSampler {
 
  private:
   struct Device {
-    uint32_t index = 0;
+    std::optional<uint32_t> index;  // once it has told a value
     std::array<uint32_t, kValues> series = {};
     std::map<uint32_t, uint32_t> users;  // process -> series
     int64_t time_ns = 0;                 // of the last reading
@@ -66,8 +70,9 @@ class DeviceSampler {
     std::optional<size_t> silence_handle;
   };
 
-  void Look(Maker& maker, int64_t now_ns);
-  void TakeReadings(Maker& maker, int64_t now_ns);
+  static bool Starts(const Maker& maker, int64_t now_ns);
+  void Look(Maker& maker, int64_t now_ns, bool may_number);
+  void TakeReadings(Maker& maker, int64_t now_ns, bool may_number);
   void Write(Device& device, const DeviceInfo& info,
              const DeviceReading& reading);
   void WriteUsers(Device& device, const DeviceReading& reading);
