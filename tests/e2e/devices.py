@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from common import Runner, equal, true
+from common import Runner, Skip, equal, true
 
 run = Runner()
 BUILD = os.path.dirname(os.path.dirname(run.sonde))
@@ -60,7 +60,8 @@ def values(trace, name, device=0):
 
 
 def losses(trace):
-    return {row[0]: row[1] for row in query(trace, "SELECT reason, count FROM loss")}
+    return {row[0]: row[1] for row in
+            query(trace, "SELECT reason, sum(count) FROM loss GROUP BY reason")}
 
 
 NVIDIA = {"/dev/nvidiactl": ""}
@@ -213,6 +214,70 @@ def a_silent_device_takes_no_number():
                                   "scope = 'device'"), [[0]])
 
 
+def holders(trace):
+    """(pid, bytes) of the processes that are said to hold memory of device 0."""
+    return [tuple(row) for row in query(
+        trace, "SELECT DISTINCT p.pid, c.value FROM counter c "
+               "JOIN series s ON s.id = c.series_id JOIN process p ON p.id = s.process_id "
+               "WHERE s.name = 'gpu_mem_used_bytes' AND s.scope = 'process' "
+               "AND s.label = '0' AND c.value IS NOT NULL")]
+
+
+def watched(pid, script):
+    trace, text = run.path("t.sonde"), run.path("script")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write(script)
+    env = dict(os.environ, SONDE_DEVICE_ROOT=machine(NVIDIA), SONDE_SIM_NVML=text)
+    done = subprocess.run([run.sonde, "watch", "--quiet", "--pid", str(pid), "--for", "1s",
+                           "-o", trace], env=env, capture_output=True, text=True, timeout=60)
+    equal(f"status: {done.stderr}", done.returncode, 0)
+    return trace
+
+
+def memory_by_process():
+    with subprocess.Popen(["sleep", "30"]) as process:
+        script = f"devices 1\nat 0 gpu 0 busy 5 user {process.pid} 500"
+        trace = watched(process.pid, script)
+        process.kill()
+    equal("who", holders(trace), [(process.pid, 500 << 20)])
+
+
+# Starts processes one after the other, until one is number N; that one stays.
+INSIDE = """
+import os, sys, time
+while (child := os.fork()) != int(sys.argv[1]):
+    if child == 0:
+        time.sleep(30 if os.getpid() == int(sys.argv[1]) else 0)
+        os._exit(0)
+    os.waitpid(child, 0)
+print("here", flush=True)
+os.wait()
+"""
+
+
+def memory_in_a_namespace():
+    """A number that only the inside has is the inside's; one that somebody has out
+    here is not."""
+    free = next(n for n in range(2, 1 << 16) if not os.path.exists(f"/proc/{n}"))
+    with subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child",
+                           "/usr/bin/python3", "-c", INSIDE, str(free)],
+                          stdout=subprocess.PIPE, text=True) as process:
+        if process.stdout.readline() != "here\n":
+            raise Skip("no pid namespace can be made here")
+        def script(pid):
+            return f"devices 1\nat 0 gpu 0 busy 5 user {pid} 500"
+        host = holders(watched(process.pid, script(1)))
+        inside = holders(watched(process.pid, script(free)))
+        names = []
+        for pid, _ in inside:
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                names += [line.split()[-1] for line in file if line.startswith("NSpid:")]
+        process.kill()
+    equal("of the host's process 1", host, [])
+    equal("of the inside", (names, [size for _, size in inside]),
+          ([str(free)], [500 << 20]))
+
+
 def none_at_all():
     trace = record(machine({"/etc/hostname": "x"}), 0.3)
     equal("series", query(trace, "SELECT count(*) FROM series WHERE scope = 'device'"),
@@ -251,6 +316,8 @@ def the_doctor():
     equal("one that hangs", told.get("why"), "nvidia: its library does not answer")
 
 
+run.case("memory by process", memory_by_process)
+run.case("memory in a namespace", memory_in_a_namespace)
 run.case("no accelerator", none_at_all)
 run.case("what the doctor says", the_doctor)
 run.done()

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +42,8 @@ constexpr std::array<DeviceValue, DeviceSampler::kValues> kTable = {{
     {"gpu_throttle", "1", &DeviceReading::throttle, 0, 7},
 }};
 
-// Numbers of a pid in all namespaces it is seen in, from the NSpid line.
+// Whether it is this process's number in one of the namespaces it is seen in,
+// from the NSpid line.
 bool HasPid(std::string_view status, pid_t pid) {
   const size_t at = status.find("\nNSpid:");
   if (at == std::string_view::npos) return false;
@@ -238,8 +240,9 @@ void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
   }
 }
 
-// A driver tells pids as the host or as the caller sees them; a process of a
-// container has both.
+// A driver tells pids as we see them, or as a namespace inside of ours does.
+// A number that we see somebody under is theirs; else it may be what one of our
+// processes is called inside, if it is only one.
 uint32_t DeviceSampler::ProcessOf(pid_t pid) {
   if (const auto task = tree_.FindPid(pid); task && task->alive)
     return task->number;
@@ -248,9 +251,12 @@ uint32_t DeviceSampler::ProcessOf(pid_t pid) {
   if (now_ns < until_ns) return number;
   until_ns = now_ns + kBelievedNs;
   number = 0;
+  if (::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0) return 0;
   for (const auto& [live_number, live] : tree_.live()) {
     const auto status = ReadFile(fmt::format("/proc/{}/status", live.pid));
-    if (status.ok() && HasPid(status.value(), pid)) number = live_number;
+    if (!status.ok() || !HasPid(status.value(), pid)) continue;
+    if (number != 0) return number = 0;
+    number = live_number;
   }
   return number;
 }
