@@ -64,6 +64,15 @@ def losses(trace):
             query(trace, "SELECT reason, sum(count) FROM loss GROUP BY reason")}
 
 
+def silences(trace):
+    """From and to in seconds, the count and what it is of; and the recording's end."""
+    begin, end = query(trace, "SELECT min(ts), max(ts) FROM counter")[0]
+    rows = query(trace, "SELECT from_ts, to_ts, count, detail FROM loss "
+                        "WHERE reason = 'device-silent' ORDER BY from_ts")
+    return ([((row[0] - begin) / 1e9, (row[1] - begin) / 1e9, row[2], row[3])
+             for row in rows], (end - begin) / 1e9)
+
+
 NVIDIA = {"/dev/nvidiactl": ""}
 
 
@@ -111,13 +120,32 @@ def a_library_that(does, starts):
             at 0.5 {does}""")
         true(f"before it: {values(trace, 'gpu_busy_pct')}",
              50 in values(trace, "gpu_busy_pct"))
-        lost = losses(trace)
-        if starts:
-            true(f"told: {lost}", lost.get("device-silent", 0) >= starts)
-        ticks = query(trace, "SELECT count(*) FROM counter c JOIN series s ON "
-                             "s.id = c.series_id WHERE s.name = 'cpu_idle_ns'")
+        silent, end = silences(trace)
+        true(f"told: {silent}", sum(one[2] for one in silent) >= starts)
+        # It says something between them, and is given up or hangs at the end.
+        true(f"apart: {silent}",
+             all(one[1] < after[0] for one, after in zip(silent, silent[1:])))
+        if starts > 1:
+            true(f"to the end, {end}: {silent}", end - 0.5 < silent[-1][1] < end + 0.5)
+        ticks = query(trace, "SELECT count(DISTINCT c.ts) FROM counter c JOIN series s ON "
+                             "s.id = c.series_id WHERE s.name LIKE 'cpu_%_ns'")
         true(f"the rest went on: {ticks}", ticks[0][0] > 5)
     return test
+
+
+def a_device_that_is_lost():
+    trace = record(machine(NVIDIA), 4, """devices 1
+        at 0 gpu 0 busy 50
+        at 1 lost
+        at 2.5 works""")
+    silent, _ = silences(trace)
+    equal("once", len(silent), 1)
+    begin, end, count, detail = silent[0]
+    true(f"when: {silent}", 0.5 < begin < 1.5 and 2 < end < 3.5 and end - begin > 1)
+    true(f"how often: {silent}", count >= 5)
+    equal("what", detail, "times that Simulated GPU 0 did not answer")
+    equal("losses", set(losses(trace)), {"device-silent"})
+    equal("before and after", set(values(trace, "gpu_busy_pct")), {50})
 
 
 def no_library():
@@ -290,7 +318,7 @@ run.case("values that cannot be are refused", values_that_cannot_be)
 run.case("a library that hangs", a_library_that("hang", 1))
 run.case("a library that crashes", a_library_that("crash", 3))
 run.case("a library that ends its process", a_library_that("exit", 3))
-run.case("a device that is lost", a_library_that("lost", 0))
+run.case("a device that is lost", a_device_that_is_lost)
 run.case("no library", no_library)
 run.case("AMD by sysfs", amd)
 run.case("Jetson by sysfs", jetson)

@@ -16,6 +16,7 @@
 //                                      another program counts up in FILE
 //   at 0   gpu 0 user 1234 500         process 1234 holds 500 MB
 //   at 3   hang | crash | lost | exit  what the library does from then on
+//   at 4   works                       it is as before
 //
 // clang-format on
 //

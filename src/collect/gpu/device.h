@@ -58,7 +58,8 @@ class DeviceSource {
   virtual ~DeviceSource() = default;
   // Does not change.
   virtual const std::vector<DeviceInfo>& devices() const = 0;
-  // False: this device says nothing now.
+  // False: it did not answer. One that has nothing to tell answers, and leaves
+  // `out` as it is.
   virtual bool Read(size_t device, DeviceReading& out) = 0;
 };
 

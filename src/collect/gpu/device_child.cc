@@ -33,11 +33,12 @@ constexpr size_t kFieldCount = std::size(kFields);
 constexpr double kFastestHz = 10;
 constexpr size_t kNameRoom = 64;
 
-// One device's newest reading. Written while `version` is odd.
+// What one device last said. Written while `version` is odd.
 struct DeviceSlot {
   std::atomic<uint32_t> version;
+  std::atomic<uint32_t> answered;
   std::atomic<uint32_t> users;
-  std::atomic<int64_t> time_ns;  // of the reading
+  std::atomic<int64_t> time_ns;  // when it was asked
   std::atomic<double> fields[kFieldCount];
   std::atomic<int32_t> user_pid[DeviceChild::kMostUsers];
   std::atomic<double> user_bytes[DeviceChild::kMostUsers];
@@ -66,7 +67,8 @@ struct DevicePage {
 
 namespace {
 
-void Put(DeviceSlot& slot, const DeviceReading& reading, int64_t time_ns) {
+void Put(DeviceSlot& slot, bool answered, const DeviceReading& reading,
+         int64_t time_ns) {
   const uint32_t version = slot.version.load(std::memory_order_relaxed) | 1;
   // Nothing below comes before this.
   slot.version.exchange(version, std::memory_order_acq_rel);
@@ -78,6 +80,7 @@ void Put(DeviceSlot& slot, const DeviceReading& reading, int64_t time_ns) {
     slot.user_bytes[i].store(reading.users[i].mem_bytes,
                              std::memory_order_relaxed);
   }
+  slot.answered.store(answered, std::memory_order_relaxed);
   slot.users.store(static_cast<uint32_t>(users), std::memory_order_relaxed);
   slot.time_ns.store(time_ns, std::memory_order_relaxed);
   slot.version.store(version + 1, std::memory_order_release);
@@ -123,9 +126,8 @@ void LeaveAll() {
   for (;;) {
     for (size_t i = 0; i < count; ++i) {
       DeviceReading reading;
-      const bool said = source->Read(i, reading);
-      // One that says nothing is alive all the same.
-      Put(page.slots[i], said ? reading : DeviceReading{}, NowNs());
+      const bool answered = source->Read(i, reading);
+      Put(page.slots[i], answered, reading, NowNs());
     }
     const int64_t now_ns = NowNs();
     ticks.Take(now_ns);
@@ -212,8 +214,8 @@ std::string DeviceChild::why() const {
   return std::string(page_->why, ::strnlen(page_->why, sizeof(page_->why)));
 }
 
-bool DeviceChild::Read(size_t device, DeviceReading& out,
-                       int64_t& time_ns) const {
+DeviceChild::Answer DeviceChild::Read(size_t device, DeviceReading& out,
+                                      int64_t& time_ns) const {
   const DeviceSlot& slot = page_->slots[device];
   for (int attempt = 0; attempt < 3; ++attempt) {
     const uint32_t version = slot.version.load(std::memory_order_acquire);
@@ -227,10 +229,11 @@ bool DeviceChild::Read(size_t device, DeviceReading& out,
       out.users.push_back({slot.user_pid[i].load(std::memory_order_acquire),
                            slot.user_bytes[i].load(std::memory_order_acquire)});
     time_ns = slot.time_ns.load(std::memory_order_acquire);
+    const bool answered = slot.answered.load(std::memory_order_acquire) != 0;
     if (slot.version.load(std::memory_order_relaxed) == version)
-      return time_ns != 0;
+      return answered ? Answer::kReading : Answer::kNothing;
   }
-  return false;
+  return Answer::kNotYet;
 }
 
 }  // namespace sonde

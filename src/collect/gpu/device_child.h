@@ -44,8 +44,13 @@ class DeviceChild {
   size_t devices() const;
   DeviceInfo info(size_t device) const;
   std::string why() const;
-  // The newest reading and when it was taken. False if there is none yet.
-  bool Read(size_t device, DeviceReading& out, int64_t& time_ns) const;
+  enum class Answer {
+    kNotYet,   // it has not been asked
+    kNothing,  // it did not answer when it was last asked
+    kReading,
+  };
+  // What a device last said, and when.
+  Answer Read(size_t device, DeviceReading& out, int64_t& time_ns) const;
 
   // CPU time it has used, once it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }

@@ -18,6 +18,8 @@ namespace {
 constexpr int64_t kPatienceNs = 2 * kNsPerSec;
 // The first answer of a driver that was asleep takes a while.
 constexpr int64_t kFirstPatienceNs = 10 * kNsPerSec;
+// A reading is of now for so long, and for two more.
+constexpr int64_t kFreshNs = kNsPerSec;
 // Makers that come later in the list wait so long for their numbers.
 constexpr int64_t kNumberWaitNs = kNsPerSec;
 constexpr int kMostStarts = 4;
@@ -41,6 +43,10 @@ constexpr std::array<DeviceValue, DeviceSampler::kValues> kTable = {{
     {"gpu_temp_c", "C", &DeviceReading::temp_c, -60, 200},
     {"gpu_throttle", "1", &DeviceReading::throttle, 0, 7},
 }};
+
+int64_t TwoTurnsNs(double rate_hz) {
+  return static_cast<int64_t>(2e9 / rate_hz);
+}
 
 // Whether it is this process's number in one of the namespaces it is seen in,
 // from the NSpid line.
@@ -82,8 +88,10 @@ DeviceSampler::~DeviceSampler() = default;
 
 void DeviceSampler::Tick(int64_t now_ns) {
   bool may_number = true;
+  tick_ns_ = now_ns;
   for (Maker& maker : makers_) {
     if (!maker.over) Look(maker, now_ns, may_number);
+    maker.silence.Last(out_, now_ns);
     may_number &= !Starts(maker, now_ns);
   }
   if (tick_open_) out_.EndTick();
@@ -94,7 +102,8 @@ std::optional<double> DeviceSampler::BusyShare() const {
   std::optional<double> out;
   for (const Maker& maker : makers_)
     for (const Device& device : maker.devices)
-      if (device.busy_share && device.busy_share > out.value_or(-1))
+      if (device.busy_share && device.busy_share > out.value_or(-1) &&
+          tick_ns_ - device.time_ns <= kFreshNs + TwoTurnsNs(rate_hz_))
         out = device.busy_share;
   return out;
 }
@@ -140,23 +149,42 @@ void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns,
     Device& device = maker.devices[i];
     int64_t time_ns = 0;
     // They are asked in order, so the next ones have not been asked either.
-    if (!maker.child->Read(i, reading, time_ns)) break;
-    if (time_ns == device.time_ns) continue;
+    const auto answer = maker.child->Read(i, reading, time_ns);
+    if (answer == DeviceChild::Answer::kNotYet) break;
+    if (time_ns == device.told_ns) continue;
     heard = true;
     if (!device.index && !may_number) continue;
+    device.told_ns = time_ns;
     // The page is not believed: its times lie in this recording.
     device.time_ns =
         time_ns > maker.started_ns && time_ns <= NowNs() ? time_ns : now_ns;
+    maker.silence.End(out_, device.time_ns);
+    if (answer == DeviceChild::Answer::kNothing) {
+      Silent(maker, device, maker.child->info(i));
+      continue;
+    }
+    device.silence.End(out_, device.time_ns);
+    device.answered_ns = device.time_ns;
     Write(device, maker.child->info(i), reading);
   }
   const int64_t patience =
       maker.devices.empty() || maker.devices[0].time_ns == 0
           ? kFirstPatienceNs
-          : kPatienceNs + static_cast<int64_t>(2e9 / rate_hz_);
+          : kPatienceNs + TwoTurnsNs(rate_hz_);
   if (heard)
     maker.heard_ns = now_ns;
   else if (now_ns - maker.heard_ns > patience)
     Restart(maker, now_ns);
+}
+
+void DeviceSampler::Silent(Maker& maker, Device& device,
+                           const DeviceInfo& info) {
+  device.silence.Add(
+      out_,
+      fmt::format("times that {} did not answer", Printable(info.name, 60)),
+      device.answered_ns == kNoTime ? maker.started_ns : device.answered_ns,
+      device.time_ns);
+  Gone(device, device.time_ns);
 }
 
 void DeviceSampler::Write(Device& device, const DeviceInfo& info,
@@ -279,47 +307,48 @@ void DeviceSampler::Restart(Maker& maker, int64_t now_ns) {
   End(maker, now_ns);
   maker.child->Stop();
   ended_cpu_ns_ += maker.child->cpu_ns();
-  if (maker.starts >= kMostStarts) {
+  maker.child.reset();  // it has been counted
+  if (maker.starts < kMostStarts)
+    maker.child = DeviceChild::Start(*maker.maker, root_, rate_hz_);
+  if (!maker.child) {
     maker.over = true;
-    maker.why = fmt::format("its library hung or died {} times", maker.starts);
+    maker.why =
+        maker.starts < kMostStarts
+            ? "its library hung or died, and no process could be started for it"
+            : fmt::format("its library hung or died {} times", maker.starts);
     return;
   }
-  auto next = DeviceChild::Start(*maker.maker, root_, rate_hz_);
-  if (!next) {
-    maker.over = true;
-    return;
-  }
-  maker.child = std::move(next);  // the one before has been counted
   ++maker.starts;
   maker.started_ns = maker.heard_ns = now_ns;
-  for (Device& device : maker.devices) device.time_ns = 0;
 }
 
 // Nothing is known of its devices from here on.
 void DeviceSampler::End(Maker& maker, int64_t now_ns) {
   for (Device& device : maker.devices) {
-    for (const uint32_t series : device.series)
-      if (series != 0) {
-        Open(now_ns);
-        out_.Gone(series);
-      }
-    for (const auto& [process, series] : device.users) {
+    Gone(device, now_ns);
+    device.silence.End(out_, now_ns);
+    device.told_ns = device.time_ns = 0;
+    device.answered_ns = kNoTime;
+  }
+  maker.silence.Add(
+      out_,
+      fmt::format("times that the {} library hung or died; its devices are not "
+                  "known then",
+                  maker.maker->vendor),
+      maker.heard_ns, now_ns);
+}
+
+void DeviceSampler::Gone(Device& device, int64_t now_ns) {
+  device.busy_share.reset();
+  for (const uint32_t series : device.series)
+    if (series != 0) {
       Open(now_ns);
       out_.Gone(series);
     }
+  for (const auto& [process, series] : device.users) {
+    Open(now_ns);
+    out_.Gone(series);
   }
-  Loss& loss = maker.silence;
-  loss.reason = "device-silent";
-  loss.detail = fmt::format(
-      "times that the {} library hung or died; its devices are not known then",
-      maker.maker->vendor);
-  ++loss.count;
-  if (loss.from_ns == kNoTime) loss.from_ns = maker.heard_ns;
-  loss.to_ns = now_ns;
-  if (maker.silence_handle)
-    out_.UpdateLoss(*maker.silence_handle, loss);
-  else
-    maker.silence_handle = out_.AddLoss(loss);
 }
 
 int64_t DeviceSampler::EndHelpers() {

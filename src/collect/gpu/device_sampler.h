@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collect/gpu/device_child.h"
+#include "collect/gpu/silence.h"
 #include "collect/process_tree.h"
 #include "trace/writer.h"
 
@@ -28,8 +29,9 @@ std::string DeviceRoot();
 //  - Costs nothing where there is no accelerator.
 //  - Values that cannot be (more than 100 %, not a number, more memory than
 //    there is) are refused and counted as a loss.
-//  - A maker's library that hangs or dies is started again, three times; the
-//    time without it is a loss. The recording goes on whatever it does.
+//  - A maker's library that hangs or dies is started again, three times. The
+//    time without it, or without an answer of a device, is a loss. The
+//    recording goes on whatever they do.
 //
 // One thread. Does not own writer or tree.
 class DeviceSampler {
@@ -40,8 +42,8 @@ class DeviceSampler {
   ~DeviceSampler();
 
   void Tick(int64_t now_ns);
-  // The share of its time in which the busiest device works, as last read.
-  // Nothing if none says so.
+  // The share of its time in which the busiest device works, as read within
+  // about the last second. Nothing if none says so.
   std::optional<double> BusyShare() const;
   // See Sampler.
   int64_t EndHelpers();
@@ -54,8 +56,11 @@ class DeviceSampler {
     std::optional<uint32_t> index;  // once it has told a value
     std::array<uint32_t, kValues> series = {};
     std::map<uint32_t, uint32_t> users;  // process -> series
-    int64_t time_ns = 0;                 // of the last reading
-    std::optional<double> busy_share;    // in it
+    int64_t told_ns = 0;                 // it was last asked, as the page says
+    int64_t time_ns = 0;                 // the same, as it can be
+    int64_t answered_ns = kNoTime;       // it last answered
+    std::optional<double> busy_share;    // in its last answer
+    Silence silence;
   };
   struct Maker {
     const DeviceMaker* maker;
@@ -66,18 +71,19 @@ class DeviceSampler {
     int starts = 1;
     bool over = false;  // it will say nothing more
     std::string why;
-    Loss silence;
-    std::optional<size_t> silence_handle;
+    Silence silence;
   };
 
   static bool Starts(const Maker& maker, int64_t now_ns);
   void Look(Maker& maker, int64_t now_ns, bool may_number);
   void TakeReadings(Maker& maker, int64_t now_ns, bool may_number);
+  void Silent(Maker& maker, Device& device, const DeviceInfo& info);
   void Write(Device& device, const DeviceInfo& info,
              const DeviceReading& reading);
   void WriteUsers(Device& device, const DeviceReading& reading);
   void Restart(Maker& maker, int64_t now_ns);
   void End(Maker& maker, int64_t now_ns);
+  void Gone(Device& device, int64_t now_ns);
   void Refuse(const char* what, const DeviceInfo& info, int64_t at_ns);
   uint32_t ProcessOf(pid_t pid);
   void Open(int64_t now_ns);
@@ -89,6 +95,7 @@ class DeviceSampler {
   std::vector<Maker> makers_;
   uint32_t next_index_ = 0;
   bool tick_open_ = false;
+  int64_t tick_ns_ = 0;       // of the last tick
   int64_t ended_cpu_ns_ = 0;  // of children that are gone
   // Users by the pids that drivers tell: a process (0: none of ours), and until
   // when that is believed.

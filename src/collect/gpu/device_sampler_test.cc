@@ -103,7 +103,7 @@ class DeviceSamplerTest : public ::testing::Test {
   // Ticks until `done` says so; false if it does not within 10 s.
   bool TickUntil(const std::function<bool()>& done) {
     for (int i = 0; i < 1000; ++i) {
-      sampler_->Tick(NowNs());
+      sampler_->Tick(NowNs() + ahead_ns_);
       if (done()) return true;
       ::usleep(10'000);
     }
@@ -112,6 +112,16 @@ class DeviceSamplerTest : public ::testing::Test {
   void TickFor(int64_t ns) {
     const int64_t until_ns = NowNs() + ns;
     TickUntil([&] { return NowNs() >= until_ns; });
+  }
+  // The first library hangs when it is next asked.
+  void Hang() {
+    plays[0].hangs = true;
+    TickFor(300 * kNsPerMs);
+  }
+  // Puts the clock forward, instead of waiting.
+  void Skip(int64_t ns) {
+    ahead_ns_ += ns;
+    sampler_->Tick(NowNs() + ahead_ns_);
   }
   bool TickUntilBusy(double share) {
     return TickUntil([&] { return sampler_->BusyShare() == share; });
@@ -133,6 +143,7 @@ class DeviceSamplerTest : public ::testing::Test {
   std::vector<DeviceMaker> makers_ = {{"first", &Present, &OpenFake<0>},
                                       {"second", &Present, &OpenFake<1>}};
   std::optional<DeviceSampler> sampler_;
+  int64_t ahead_ns_ = 0;
 };
 
 TEST_F(DeviceSamplerTest, ADeviceThatTellsNothingHasNoNumber) {
@@ -169,6 +180,128 @@ TEST_F(DeviceSamplerTest, NobodyWaitsLongForANumber) {
   ASSERT_TRUE(TickUntilBusy(0.5));
   EXPECT_LT(NowNs() - begin_ns, 3 * kNsPerSec);
   EXPECT_TRUE(Told(End(), 0, "maker 1 0"));
+}
+
+// All of the trace's losses, in order.
+std::vector<Loss> Losses(const TraceContents& trace) {
+  std::vector<Loss> losses;
+  for (const auto& [ordinal, loss] : trace.losses) losses.push_back(loss);
+  return losses;
+}
+
+TEST_F(DeviceSamplerTest, ADeviceThatDoesNotAnswerIsALoss) {
+  plays[0].busy[0] = plays[0].busy[1] = 50;
+  makers_.pop_back();
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.5));
+  for (int i = 0; i < 2; ++i) {
+    const int64_t fails_ns = NowNs();
+    plays[0].fails[0] = plays[0].fails[1] = true;
+    ASSERT_TRUE(TickUntil([&] { return !sampler_->BusyShare(); }));
+    TickFor(300 * kNsPerMs);
+    plays[0].fails[0] = false;
+    ASSERT_TRUE(TickUntilBusy(0.5));
+    plays[0].fails[1] = false;
+    EXPECT_GT(NowNs() - fails_ns, 300 * kNsPerMs);
+    TickFor(300 * kNsPerMs);
+  }
+  const std::vector<Loss> losses = Losses(End());
+  // Two devices, each silent twice.
+  ASSERT_EQ(losses.size(), 4);
+  for (const Loss& loss : losses) {
+    EXPECT_EQ(loss.reason, "device-silent");
+    EXPECT_GE(loss.count, 2);
+    EXPECT_GT(loss.to_ns - loss.from_ns, 300 * kNsPerMs);
+  }
+  EXPECT_EQ(losses[0].detail, "times that maker 0 0 did not answer");
+  // The good time between them is of neither.
+  EXPECT_GT(losses[2].from_ns - losses[0].to_ns, 100 * kNsPerMs);
+}
+
+TEST_F(DeviceSamplerTest, ADeviceThatNeverAnswersIsALossFromTheStart) {
+  plays[0].fails[0] = true;
+  makers_.pop_back();
+  const int64_t begin_ns = NowNs();
+  Start();
+  TickFor(400 * kNsPerMs);
+  const std::vector<Loss> losses = Losses(End());
+  ASSERT_EQ(losses.size(), 1);
+  EXPECT_LT(losses[0].from_ns - begin_ns, 100 * kNsPerMs);
+  EXPECT_GT(losses[0].to_ns - begin_ns, 200 * kNsPerMs);
+}
+
+TEST_F(DeviceSamplerTest, SilencesWithoutEndAreFewLosses) {
+  auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  Silence silence;
+  for (int i = 0; i < 1000; ++i) {
+    silence.Add(*out, "times", i * 10, i * 10 + 2);
+    silence.Add(*out, "times", i * 10, i * 10 + 3);
+    silence.End(*out, i * 10 + 4);
+  }
+  CHECK(out->Close().ok());
+  const std::vector<Loss> losses = Losses(TraceContents::OfBytes(bytes));
+  ASSERT_EQ(losses.size(), Silence::kMostLosses);
+  EXPECT_EQ(losses[1].from_ns, 10);
+  EXPECT_EQ(losses[1].to_ns, 14);
+  EXPECT_EQ(losses[1].count, 2);
+  EXPECT_EQ(losses.back().to_ns, 9994);
+  EXPECT_EQ(losses.back().count, 2 * (1000 - Silence::kMostLosses + 1));
+}
+
+TEST_F(DeviceSamplerTest, OfALibraryThatHangsNothingIsBelieved) {
+  plays[0].busy[0] = 95;
+  makers_.pop_back();
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.95));
+  Hang();
+  // Old readings are not of now.
+  Skip(3 * kNsPerSec / 2);
+  EXPECT_EQ(sampler_->BusyShare(), std::nullopt);
+  Skip(5 * kNsPerSec);
+  EXPECT_EQ(sampler_->BusyShare(), std::nullopt);
+  TickFor(300 * kNsPerMs);
+  EXPECT_EQ(sampler_->BusyShare(), std::nullopt);
+}
+
+TEST_F(DeviceSamplerTest, EachSilenceOfALibraryIsALossOfItsOwn) {
+  plays[0].busy[0] = 50;
+  makers_.pop_back();
+  Start();
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(TickUntilBusy(0.5));
+    TickFor(300 * kNsPerMs);
+    Hang();
+    Skip(3 * kNsPerSec);
+    plays[0].hangs = false;
+  }
+  ASSERT_EQ(sampler_->not_collected().size(), 1);
+  EXPECT_EQ(sampler_->not_collected()[0].why,
+            "its library hung or died 4 times");
+  // It was given up: the last silence lasts.
+  Skip(60 * kNsPerSec);
+  const std::vector<Loss> losses = Losses(End());
+  ASSERT_EQ(losses.size(), 4);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(losses[i].count, 1);
+    EXPECT_GT(losses[i].to_ns - losses[i].from_ns, 3 * kNsPerSec);
+    EXPECT_GT(losses[i + 1].from_ns - losses[i].to_ns, 100 * kNsPerMs);
+  }
+  EXPECT_GT(losses[3].to_ns - losses[3].from_ns, 60 * kNsPerSec);
+}
+
+TEST_F(DeviceSamplerTest, ChildrenAreCountedOnce) {
+  plays[0].burn_ns = 50 * kNsPerMs;
+  makers_.pop_back();
+  Start();
+  for (int i = 0; i < 4; ++i) {
+    Hang();
+    Skip(60 * kNsPerSec);
+  }
+  ASSERT_EQ(sampler_->not_collected().size(), 1);
+  const int64_t cpu_ns = sampler_->EndHelpers();
+  EXPECT_GE(cpu_ns, 4 * 50 * kNsPerMs);
+  EXPECT_LT(cpu_ns, 4 * 50 * kNsPerMs + 40 * kNsPerMs);
 }
 
 }  // namespace

@@ -119,8 +119,8 @@ class Fdinfo : public DeviceSource {
   bool Read(size_t index, DeviceReading& out) override {
     if (index == 0) ReadAll();
     Device& device = devices_[index];
-    // Until somebody uses it, it says nothing.
-    if (!device.seen) return false;
+    // Until somebody uses it, it has nothing to tell.
+    if (!device.seen) return true;
     out.busy_pct = device.busy_pct;
     out.mem_total_bytes = ReadNumber(device.path + "/mem_info_vram_total");
     double sum = 0;
