@@ -195,24 +195,27 @@ def ascend():
     equal("power", set(values(trace, "gpu_power_w")), {310.5})
 
 
-def drm_fdinfo():
-    """Two files of one client count once; engines that work move."""
-    root = machine({
-        "/sys/class/drm/card0/device": "->../../../devices/pci0000:00/0000:00:02.0",
-        "/sys/devices/pci0000:00/0000:00:02.0/driver": "->../../../bus/pci/drivers/i915",
+def drm(driver):
+    card = "/sys/devices/pci0000:00/0000:00:02.0"
+    return {"/sys/class/drm/card0/device": "->../../../devices/pci0000:00/0000:00:02.0",
+            card + "/driver": "->../../../bus/pci/drivers/" + driver}
+
+
+def half_busy(driver, engines):
+    """Two files of one client count once; `engines` tells them at a time in ns."""
+    root = machine(drm(driver) | {
         "/proc/77/fd/5": "->/dev/dri/renderD128", "/proc/77/fd/6": "->/dev/dri/card0",
         "/proc/77/fd/7": "->/dev/null"})
     os.makedirs(root + "/proc/77/fdinfo")
-    begun = time.monotonic()
+    begun = time.monotonic_ns()
 
     def tell():
         for fd in (5, 6):
             path = f"{root}/proc/77/fdinfo/{fd}"
-            ns = int((time.monotonic() - begun) * 0.5e9)
             with open(path + ".new", "w", encoding="utf-8") as file:
-                file.write("pos:\t0\ndrm-driver:\ti915\ndrm-client-id:\t9\n"
+                file.write(f"pos:\t0\ndrm-driver:\t{driver}\ndrm-client-id:\t9\n"
                            "drm-pdev:\t0000:00:02.0\n"
-                           f"drm-engine-render:\t{ns} ns\ndrm-engine-copy:\t{ns // 4} ns\n"
+                           + engines(time.monotonic_ns() - begun) +
                            "drm-resident-system0:\t2048 KiB\n")
             os.rename(path + ".new", path)
     tell()
@@ -229,13 +232,29 @@ def drm_fdinfo():
     equal("memory, once", set(values(trace, "gpu_mem_used_bytes")), {2048 * 1024})
 
 
-IDLE_I915 = {
-    "/sys/class/drm/card0/device": "->../../../devices/pci0000:00/0000:00:02.0",
-    "/sys/devices/pci0000:00/0000:00:02.0/driver": "->../../../bus/pci/drivers/i915"}
+def drm_fdinfo():
+    half_busy("i915", lambda ns: f"drm-engine-render:\t{ns // 2} ns\n"
+                                 f"drm-engine-copy:\t{ns // 4} ns\n")
+
+
+def several_engines_of_a_kind():
+    half_busy("i915", lambda ns: f"drm-engine-video:\t{ns} ns\n"
+                                 "drm-engine-capacity-video:\t2\n")
+
+
+def engines_in_cycles():
+    """As xe tells them, by a clock of 19.2 MHz."""
+    def cycles(ns):
+        return ns * 192 // 10000
+    half_busy("xe", lambda ns: f"drm-cycles-rcs:\t{cycles(ns) // 2}\n"
+                               f"drm-total-cycles-rcs:\t{cycles(ns)}\n"
+                               f"drm-cycles-ccs:\t{cycles(ns)}\n"
+                               f"drm-total-cycles-ccs:\t{cycles(ns)}\n"
+                               "drm-engine-capacity-ccs:\t4\n")
 
 
 def a_silent_device_takes_no_number():
-    trace = record(machine(NVIDIA | IDLE_I915), 1.5,
+    trace = record(machine(NVIDIA | drm("i915")), 1.5,
                    "devices 1\nstart 0.6\nat 0 gpu 0 busy 95")
     equal("the GPU is device 0", set(values(trace, "gpu_busy_pct")), {95})
     equal("devices", query(trace, "SELECT DISTINCT device_id FROM series WHERE "
@@ -324,6 +343,8 @@ run.case("AMD by sysfs", amd)
 run.case("Jetson by sysfs", jetson)
 run.case("Ascend by DCMI", ascend)
 run.case("others by fdinfo", drm_fdinfo)
+run.case("fdinfo with several engines of a kind", several_engines_of_a_kind)
+run.case("fdinfo of xe, in cycles", engines_in_cycles)
 run.case("a silent device takes no number", a_silent_device_takes_no_number)
 def the_doctor():
     def ask(root, **env):
