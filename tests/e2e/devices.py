@@ -195,6 +195,49 @@ def ascend():
     equal("power", set(values(trace, "gpu_power_w")), {310.5})
 
 
+def npu_smi(mood):
+    """The tool instead of the library, which is not there."""
+    bin_dir = os.path.dirname(run.path("bin/x"))
+    os.makedirs(bin_dir)
+    os.symlink(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                            "sim", "simulated_npu_smi.sh"),
+               os.path.join(bin_dir, "npu-smi"))
+    trace = run.path("t.sonde")
+    env = dict(os.environ, SONDE_DEVICE_ROOT=machine({"/dev/davinci_manager": ""}),
+               PATH=bin_dir + ":" + os.environ["PATH"], SONDE_SIM_NPU_SMI=mood,
+               SONDE_SIM_NPU_SMI_LOG=trace + ".log")
+    del env["LD_LIBRARY_PATH"]
+    began = time.monotonic()
+    subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", "sleep", "3.5"],
+                   env=env, check=True, timeout=30)
+    true(f"took {time.monotonic() - began:.1f} s", time.monotonic() - began < 5.5)
+    return trace
+
+
+def ascend_by_the_tool():
+    trace = npu_smi("works")
+    equal("busy", [set(values(trace, "gpu_busy_pct", i)) for i in (0, 1, 2)],
+          [{40}, {41}, {70}])
+    equal("memory", set(values(trace, "gpu_mem_used_bytes")), {(65536 << 20) / 4})
+    equal("of all", set(values(trace, "gpu_mem_total_bytes", 2)), {65536 << 20})
+    equal("memory busy", set(values(trace, "gpu_mem_busy_pct")), {31})
+    equal("clock", set(values(trace, "gpu_clock_mhz")), {800})
+    equal("power", set(values(trace, "gpu_power_w")), {91.8})
+    equal("temperature, not the controller's", set(values(trace, "gpu_temp_c")), {38})
+    with open(trace + ".log", encoding="utf-8") as file:
+        asked = file.read().split("\n").count("info -t common -i 4")
+    true(f"once a second: {asked}", 2 <= asked <= 5)
+    equal("losses", losses(trace), {})
+
+
+def ascend_by_a_tool_that(mood):
+    def test():
+        trace = npu_smi(mood)
+        equal("values", values(trace, "gpu_busy_pct"), [])
+        true(f"counted: {losses(trace)}", losses(trace).get("device-silent", 0) >= 1)
+    return test
+
+
 def drm(driver):
     card = "/sys/devices/pci0000:00/0000:00:02.0"
     return {"/sys/class/drm/card0/device": "->../../../devices/pci0000:00/0000:00:02.0",
@@ -342,6 +385,11 @@ run.case("no library", no_library)
 run.case("AMD by sysfs", amd)
 run.case("Jetson by sysfs", jetson)
 run.case("Ascend by DCMI", ascend)
+run.case("Ascend by npu-smi", ascend_by_the_tool)
+run.case("npu-smi that prints garbage", ascend_by_a_tool_that("garbage"))
+run.case("npu-smi that fails", ascend_by_a_tool_that("fails"))
+run.case("npu-smi that hangs", ascend_by_a_tool_that("hangs"))
+run.case("npu-smi that does not end to print", ascend_by_a_tool_that("floods"))
 run.case("others by fdinfo", drm_fdinfo)
 run.case("fdinfo with several engines of a kind", several_engines_of_a_kind)
 run.case("fdinfo of xe, in cycles", engines_in_cycles)

@@ -61,6 +61,8 @@ class DeviceSource {
   // False: it did not answer. One that has nothing to tell answers, and leaves
   // `out` as it is.
   virtual bool Read(size_t device, DeviceReading& out) = 0;
+  // It is asked no more often than this, and given as much longer to answer.
+  virtual int64_t interval_ns() const { return 0; }
 };
 
 // A maker, and how to find out whether it has something here.

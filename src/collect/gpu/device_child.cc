@@ -31,6 +31,7 @@ constexpr double DeviceReading::*kFields[] = {
 };
 constexpr size_t kFieldCount = std::size(kFields);
 constexpr double kFastestHz = 10;
+constexpr int64_t kLongestIntervalNs = 10 * kNsPerSec;
 constexpr size_t kNameRoom = 64;
 
 // What one device last said. Written while `version` is odd.
@@ -59,6 +60,7 @@ void PutText(char* to, size_t room, const std::string& text) {
 struct DevicePage {
   std::atomic<uint32_t> state;
   std::atomic<uint32_t> count;
+  std::atomic<int64_t> interval_ns;
   char why[256];
   char vendors[DeviceChild::kMostDevices][kNameRoom];
   char names[DeviceChild::kMostDevices][kNameRoom];
@@ -120,9 +122,12 @@ void LeaveAll() {
     PutText(page.names[i], kNameRoom, devices[i].name);
   }
   page.count.store(static_cast<uint32_t>(count), std::memory_order_relaxed);
+  page.interval_ns.store(source->interval_ns(), std::memory_order_relaxed);
   page.state.store(kPageRuns, std::memory_order_release);
-  Ticks ticks(NowNs(),
-              static_cast<int64_t>(1e9 / std::min(rate_hz, kFastestHz)));
+  Ticks ticks(
+      NowNs(),
+      std::max(static_cast<int64_t>(1e9 / std::min(rate_hz, kFastestHz)),
+               source->interval_ns()));
   for (;;) {
     for (size_t i = 0; i < count; ++i) {
       DeviceReading reading;
@@ -162,6 +167,11 @@ std::unique_ptr<DeviceChild> DeviceChild::Start(const DeviceMaker& maker,
 DeviceChild::~DeviceChild() {
   Stop();
   ::munmap(page_, sizeof(DevicePage));
+}
+
+int64_t DeviceChild::interval_ns() const {
+  return std::clamp<int64_t>(page_->interval_ns.load(std::memory_order_acquire),
+                             0, kLongestIntervalNs);
 }
 
 bool DeviceChild::Reap(int options) {

@@ -44,6 +44,8 @@ class DeviceChild {
   size_t devices() const;
   DeviceInfo info(size_t device) const;
   std::string why() const;
+  // How far apart its readings are at least; 0 if only the rate says so.
+  int64_t interval_ns() const;
   enum class Answer {
     kNotYet,   // it has not been asked
     kNothing,  // it did not answer when it was last asked

@@ -44,10 +44,6 @@ constexpr std::array<DeviceValue, DeviceSampler::kValues> kTable = {{
     {"gpu_throttle", "1", &DeviceReading::throttle, 0, 7},
 }};
 
-int64_t TwoTurnsNs(double rate_hz) {
-  return static_cast<int64_t>(2e9 / rate_hz);
-}
-
 // Whether it is this process's number in one of the namespaces it is seen in,
 // from the NSpid line.
 bool HasPid(std::string_view status, pid_t pid) {
@@ -103,9 +99,15 @@ std::optional<double> DeviceSampler::BusyShare() const {
   for (const Maker& maker : makers_)
     for (const Device& device : maker.devices)
       if (device.busy_share && device.busy_share > out.value_or(-1) &&
-          tick_ns_ - device.time_ns <= kFreshNs + TwoTurnsNs(rate_hz_))
+          tick_ns_ - device.time_ns <= kFreshNs + TwoTurnsNs(maker))
         out = device.busy_share;
   return out;
+}
+
+// In which there are two readings of its devices.
+int64_t DeviceSampler::TwoTurnsNs(const Maker& maker) const {
+  return 2 * std::max(static_cast<int64_t>(1e9 / rate_hz_),
+                      maker.child ? maker.child->interval_ns() : 0);
 }
 
 // The tick begins with the first value that is to be written.
@@ -170,7 +172,7 @@ void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns,
   const int64_t patience =
       maker.devices.empty() || maker.devices[0].time_ns == 0
           ? kFirstPatienceNs
-          : kPatienceNs + TwoTurnsNs(rate_hz_);
+          : kPatienceNs + TwoTurnsNs(maker);
   if (heard)
     maker.heard_ns = now_ns;
   else if (now_ns - maker.heard_ns > patience)

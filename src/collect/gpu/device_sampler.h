@@ -74,6 +74,7 @@ class DeviceSampler {
     Silence silence;
   };
 
+  int64_t TwoTurnsNs(const Maker& maker) const;
   static bool Starts(const Maker& maker, int64_t now_ns);
   void Look(Maker& maker, int64_t now_ns, bool may_number);
   void TakeReadings(Maker& maker, int64_t now_ns, bool may_number);

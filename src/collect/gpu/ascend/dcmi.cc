@@ -1,4 +1,5 @@
 // Huawei Ascend, by its device management library, which npu-smi uses as well.
+// The tool is asked where the library cannot be loaded.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "collect/gpu/ascend/npu_smi.h"
 #include "collect/gpu/device.h"
 
 namespace sonde {
@@ -34,10 +36,7 @@ class Dcmi : public DeviceSource {
   static std::unique_ptr<DeviceSource> Open(std::string& why) {
     void* const library =
         ::dlopen("libdcmi.so", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == nullptr) {
-      why = "libdcmi.so cannot be loaded";
-      return nullptr;
-    }
+    if (library == nullptr) return OpenNpuSmi(why);
     auto dcmi = std::unique_ptr<Dcmi>(new Dcmi);
     dcmi->FindAll(library);
     if (!dcmi->Start(why)) return nullptr;
