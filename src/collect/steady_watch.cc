@@ -54,8 +54,14 @@ std::optional<SteadyWork> SteadyWatch::Add(
     double io_bytes_per_s) {
   if (done_) return std::nullopt;
   if (moments_.empty()) {
+    begin_ns_ = now_ns;
     moments_.push_back({now_ns, 0, 0, 0});
     return std::nullopt;
+  }
+  if (has_accelerator_ && !accelerator_share) {
+    has_accelerator_ = false;
+    moments_.assign(1, {now_ns, 0, 0, 0});
+    apart_ns_ = 0;
   }
   const Sums& last = moments_.back();
   if (now_ns <= last.time_ns) return std::nullopt;
@@ -115,10 +121,10 @@ std::optional<SteadyWork> SteadyWatch::Judge(int64_t now_ns) {
                           : fmt::format("the CPU has kept {:.2g} cores", level),
                       FormatDuration(2 * stretch))};
   }
-  if (elapsed >= give_up_ns_)
-    return SteadyWork{
-        std::nullopt,
-        fmt::format("no steady level was seen in {}", FormatDuration(elapsed))};
+  if (now_ns - begin_ns_ >= give_up_ns_)
+    return SteadyWork{std::nullopt,
+                      fmt::format("no steady level was seen in {}",
+                                  FormatDuration(now_ns - begin_ns_))};
   return std::nullopt;
 }
 

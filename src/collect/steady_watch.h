@@ -28,6 +28,8 @@ struct SteadyWork {
 //    half of the highest second so far, and I/O neither doubles nor halves
 //    between them (below 1 MB/s it does not matter). A program that works in
 //    steps is steady when the stretches are a few steps long.
+//  - An accelerator that falls silent tells nothing of the time before: the
+//    watch begins anew.
 //  - It cannot look ahead: a start-up at one level for long is taken for
 //    steady work.
 //
@@ -59,6 +61,7 @@ class SteadyWatch {
   std::optional<SteadyWork> Judge(int64_t now_ns);
 
   int64_t give_up_ns_;
+  int64_t begin_ns_ = 0;
   std::vector<Sums> moments_;
   int64_t apart_ns_ = 0;  // moments are kept no closer than this
   bool has_accelerator_ = false;

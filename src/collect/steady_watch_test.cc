@@ -74,6 +74,19 @@ TEST(SteadyWatchTest, AnAcceleratorThatStaysIdleIsNotWaitedForLong) {
   EXPECT_EQ(w.why.substr(0, 12), "the CPU has ");
 }
 
+TEST(SteadyWatchTest, AnAcceleratorThatFallsSilentTellsNothing) {
+  SteadyWatch watch;
+  std::optional<SteadyWork> found;
+  for (int i = 0; i <= 100 && !found; ++i) {
+    const bool silent = i >= 20 && i < 30;
+    found = watch.Add(i * 100 * kNsPerMs, 0.1,
+                      silent ? std::nullopt : std::optional<double>(0.95), 0);
+  }
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->why, "the accelerator has kept 95.0 % for 3.00 s");
+  EXPECT_GE(*found->from_ns, 2 * kNsPerSec) << "what was before is not it";
+}
+
 TEST(SteadyWatchTest, StepsAreSteadyWhenTheyAreManyEnough) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     const Watched w(
