@@ -15,9 +15,8 @@ namespace sonde {
 // Notices that a recorded process has gone to another cgroup or network
 // namespace, whenever it does, so that the counters of these are read too.
 //
-//  - Only a process that ran is looked at: one that sleeps neither moves
-//  itself,
-//    nor is it throttled, nor does it send. kLooks of them in a Look(), in
+//  - Only a process that ran is looked at: one that sleeps does not move
+//    itself, is not throttled and sends nothing. kLooks of them in a Look(), in
 //    turn, so that it costs the same however many there are: about 10 us each.
 //
 // One thread. Does not own the samplers.

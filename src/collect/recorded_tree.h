@@ -15,8 +15,7 @@ namespace sonde {
 // what can still be found out: who lives on, who ended when.
 //
 //  - The end of a process that has ended since is not known. It becomes the
-//  last
-//    time it is known to have lived.
+//    last time it is known to have lived.
 //  - Nothing is followed: there is nothing to Poll().
 //
 // One thread. Does not own the writer.
