@@ -116,7 +116,8 @@ TEST(JudgeTest, AVerdictWithoutAFindingSaysWhatToTry) {
   MadeRun shared = One(0.8);
   shared.others = MadeRun::Always(1.2);
   has(advice(shared, {}), "quiet machine");
-  shared.workers[0].wait = MadeRun::Always(0.8);
+  shared.workers[0].wait = MadeRun::Always(0.6);
+  shared.workers[0].cores = MadeRun::Always(0.3);
   has(advice(shared, {}), "ps -eo pcpu");
   MadeRun blind;
   blind.workers = {{.cores = blind.Always(1), .sampled = false}};

@@ -11,7 +11,8 @@
 //    special.
 // Two busy threads are not one. If other programs use the rest of the machine,
 // nobody knows what a chain would do without them; but a thread that fills its
-// core beside others that do nothing (kMaxRest) has no use for another one.
+// core, or is ready to, beside others that do nothing (kMaxRest) has no use for
+// another one.
 
 #include <fmt/format.h>
 
@@ -38,6 +39,7 @@ constexpr double kThreadRan = 0.80;
 constexpr double kMaxSecond = 0.80;
 constexpr double kMinFree = 0.50;
 constexpr double kMaxRest = 0.15;
+constexpr double kLoneRan = 0.40;
 constexpr double kMinTime = 0.60;
 constexpr double kChainMin = 0.90;
 constexpr double kChainMax = 1.15;
@@ -68,7 +70,6 @@ struct Judge {
   const Facts& facts;
   const Steady& steady;
   double capacity;
-  bool held_up;  // others kept it from its core
 
   // Cores the program could have used and did not.
   double Free(const CpuWindow& w) const {
@@ -77,11 +78,12 @@ struct Judge {
                            : left;
   }
   bool OneThread(const CpuWindow& w) const {
-    const bool alone = !held_up && w.tree_cores - w.thread_cores <= kMaxRest &&
-                       capacity - w.tree_cores >= kMinFree;
-    return w.process != 0 && w.thread_cores >= kThreadRan &&
-           w.thread_cores + w.thread_wait_cores >= kThreadBusy &&
-           w.second_cores < kMaxSecond && (Free(w) >= kMinFree || alone);
+    if (w.process == 0 || w.second_cores >= kMaxSecond ||
+        w.thread_cores + w.thread_wait_cores < kThreadBusy)
+      return false;
+    if (w.tree_cores - w.thread_cores <= kMaxRest)
+      return w.thread_cores >= kLoneRan && capacity - w.tree_cores >= kMinFree;
+    return w.thread_cores >= kThreadRan && Free(w) >= kMinFree;
   }
   bool OneAtATime(const CpuWindow& w) const {
     return w.tree_cores >= kChainMin && w.tree_cores <= kChainMax &&
@@ -238,8 +240,18 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
                         "Limited by one core: {} is always busy{} and nothing "
                         "else of it works; other programs use the rest.",
                         thread, most);
+  const bool held_up = HeldUpByOthers(judge.facts);
+  if (held_up)
+    f.evidence.push_back(
+        {fmt::format("Other programs kept it from its core: it had {} of one.",
+                     FormatShare(ran)),
+         judge.steady.from_ns, judge.steady.to_ns});
   AddFree(judge, free, f);
-  f.advice =
+  if (held_up)
+    f.advice =
+        "Run it again when the other programs are done, or move them to other "
+        "cores (taskset) or behind it (nice). ";
+  f.advice +=
       "The other cores have nothing to do until this thread is done. Split its "
       "work over several threads or processes (in Python: processes, or "
       "libraries that release the interpreter lock), or make this one thread "
@@ -407,8 +419,7 @@ Outcome OneCoreBound(const Facts& facts) {
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
   if (AcceleratorsWellUsed(facts)) return {};
-  const Judge judge{facts, steady, *facts.run.capacity_cores,
-                    HeldUpByOthers(facts)};
+  const Judge judge{facts, steady, *facts.run.capacity_cores};
   // On one core, one core is all there is: cpu_bound speaks of that.
   if (judge.capacity < 1 + kMinFree) return {};
 

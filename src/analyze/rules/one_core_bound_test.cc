@@ -103,6 +103,17 @@ TEST(OneCoreBoundTest, WhatOthersDoIsNothingToAThreadThatIsAlone) {
   EXPECT_LT(outcome.findings[0].gain->share, 0.1);
 }
 
+TEST(OneCoreBoundTest, AThreadThatIsAloneAndKeptFromItsCoreIsOneToo) {
+  MadeRun run = Threads(0.6, 0.1);
+  run.others = MadeRun::Always(1.3);
+  EXPECT_FALSE(Fires(run)) << "it is not ready for more";
+  run.workers[0].wait = MadeRun::Always(0.38);
+  const Outcome outcome = OneCoreBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].advice.substr(0, 28),
+            "Run it again when the other ");
+}
+
 TEST(OneCoreBoundTest, TwoBusyThreadsAreNotOne) {
   MadeRun run = Threads(1.0, 0.75);
   run.cores = 8;
@@ -116,9 +127,12 @@ TEST(OneCoreBoundTest, AThreadThatWaitsForItsCoreFillsItToo) {
   EXPECT_FALSE(Fires(run));
   run.workers[0].wait = MadeRun::Always(0.14);
   EXPECT_TRUE(Fires(run));
-  run.workers[0].cores = MadeRun::Always(0.75);
-  run.workers[0].wait = MadeRun::Always(0.24);
-  EXPECT_FALSE(Fires(run)) << "it did not have most of a core";
+  run.workers[0].cores = MadeRun::Always(0.35);
+  run.workers[0].wait = MadeRun::Always(0.64);
+  EXPECT_FALSE(Fires(run)) << "it had no core for most of the time";
+  run = Threads(0.6, 0.25);
+  run.workers[0].wait = MadeRun::Always(0.38);
+  EXPECT_FALSE(Fires(run)) << "it was not alone, and had no whole core";
 }
 
 TEST(OneCoreBoundTest, OneAllowedCoreIsNotItsBusiness) {
