@@ -44,22 +44,10 @@ bool Began(const RunSeries& run, const DeviceFacts& device) {
 // The mean of what the devices lack to being busy, of those that tell it.
 RegularSeries IdleOf(const std::vector<Accelerator>& devices,
                      const Grid& grid) {
-  RegularSeries out;
-  out.name = "idle";
-  out.unit = "share";
-  out.grid = grid;
-  out.values.resize(grid.size());
-  out.known.resize(grid.size());
-  for (size_t i = 0; i < grid.size(); ++i) {
-    double sum = 0, count = 0;
-    for (const Accelerator& d : devices) {
-      if (i >= d.busy.size() || !d.busy.known[i]) continue;
-      sum += std::max(0.0, 1 - d.busy.values[i]);
-      ++count;
-    }
-    out.known[i] = count > 0;
-    if (count > 0) out.values[i] = sum / count;
-  }
+  std::vector<const RegularSeries*> busy;
+  for (const Accelerator& d : devices) busy.push_back(&d.busy);
+  RegularSeries out = MeanOfAll(busy, grid, "idle", "share");
+  for (double& value : out.values) value = std::max(0.0, 1 - value);
   return out;
 }
 

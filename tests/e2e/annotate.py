@@ -152,25 +152,32 @@ int main(void) {
 """
 
 
-def the_examples_of_the_page_compile_and_work():
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    with open(os.path.join(root, "docs", "annotate.md")) as page:
-        blocks = re.findall(r"^```c\n(.*?)^```", page.read(), re.M | re.S)
-    equal("examples", len(blocks), 4)
-    trace = run.path("t.sonde")
-    source, program = run.path("page.c"), run.path("page")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def compile_and_record(compiler, name, text):
+    """The trace of a program, which must compile without a warning."""
+    trace, source, program = run.path("t.sonde"), run.path(name), run.path("page")
     with open(source, "w") as file:
-        file.write("\n".join(blocks) + PAGE_MAIN)
+        file.write(text)
     built = subprocess.run(
-        ["cc", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wpedantic",
-         "-Werror", f"-I{root}/include", source, LIBRARY,
-         f"-Wl,-rpath,{os.path.dirname(LIBRARY)}", "-o", program],
+        [*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}/include", source,
+         LIBRARY, f"-Wl,-rpath,{os.path.dirname(LIBRARY)}", "-o", program],
         capture_output=True, text=True)
     equal("compiler", (built.returncode, built.stderr), (0, ""))
     done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", program],
                           capture_output=True, text=True, timeout=30)
     equal("status", (done.returncode, done.stderr), (0, ""))
     equal("lost", lost(trace), 0)
+    return trace
+
+
+def the_examples_of_the_page_compile_and_work():
+    with open(os.path.join(ROOT, "docs", "annotate.md")) as page:
+        blocks = re.findall(r"^```c\n(.*?)^```", page.read(), re.M | re.S)
+    equal("examples", len(blocks), 4)
+    trace = compile_and_record(["cc", "-std=c99", "-D_POSIX_C_SOURCE=200809L"], "page.c",
+                               "\n".join(blocks) + PAGE_MAIN)
     equal("arguments", query(
         trace, "SELECT key, value FROM slice JOIN arg ON set_id = arg_set_id "
                "WHERE slice.name = 'load' ORDER BY ts, key LIMIT 4"),
@@ -194,22 +201,10 @@ int main() {
 
 
 def the_cpp_example_of_the_page_compiles_and_works():
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    with open(os.path.join(root, "docs", "annotate.md")) as page:
+    with open(os.path.join(ROOT, "docs", "annotate.md")) as page:
         block = re.search(r"^## In C\+\+\n.*?^```cpp\n(.*?)^```", page.read(), re.M | re.S)
-    trace = run.path("t.sonde")
-    source, program = run.path("page.cc"), run.path("page++")
-    with open(source, "w") as file:
-        file.write(block[1] + CPP_MAIN)
-    built = subprocess.run(
-        ["c++", "-std=c++17", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-         f"-I{root}/include", source, LIBRARY, f"-Wl,-rpath,{os.path.dirname(LIBRARY)}",
-         "-o", program], capture_output=True, text=True)
-    equal("compiler", (built.returncode, built.stderr), (0, ""))
-    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", program],
-                          capture_output=True, text=True, timeout=30)
-    equal("status", (done.returncode, done.stderr), (0, ""))
-    equal("lost", lost(trace), 0)
+    trace = compile_and_record(["c++", "-std=c++17", "-pthread"], "page.cc",
+                               block[1] + CPP_MAIN)
     equal("arguments", query(
         trace, "SELECT key, value FROM slice JOIN arg ON set_id = arg_set_id "
                "WHERE slice.name = 'batch' AND category = 'input' ORDER BY ts, key LIMIT 2"),

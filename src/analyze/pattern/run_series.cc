@@ -137,31 +137,10 @@ std::vector<const RegularSeries*> BusyOfTheRun(const Facts& facts,
   return out;
 }
 
-// The mean of these, of those that are known in a window.
-RegularSeries MeanBusy(const std::vector<const RegularSeries*>& devices,
-                       const Grid& grid) {
-  RegularSeries out;
-  out.name = "accelerator";
-  out.unit = "share";
-  out.grid = grid;
-  out.values.resize(grid.size());
-  out.known.resize(grid.size());
-  for (size_t i = 0; i < grid.size(); ++i) {
-    double sum = 0, count = 0;
-    for (const RegularSeries* const busy : devices) {
-      if (!busy->known[i]) continue;
-      sum += busy->values[i];
-      ++count;
-    }
-    out.known[i] = count > 0;
-    if (count > 0) out.values[i] = sum / count;
-  }
-  return out;
-}
-
 void PutAccelerator(const Facts& facts, RunSeries& run) {
   const std::vector<const RegularSeries*> busy = BusyOfTheRun(facts, run);
-  if (!busy.empty()) run.all.push_back(MeanBusy(busy, run.grid));
+  if (!busy.empty())
+    run.all.push_back(MeanOfAll(busy, run.grid, "accelerator", "share"));
 }
 
 // What was collected; cgroups become one series.

@@ -70,6 +70,27 @@ RegularSeries RegularSeries::Part(size_t from, size_t to) const {
   return out;
 }
 
+RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
+                        const Grid& grid, std::string name, std::string unit) {
+  RegularSeries out;
+  out.name = std::move(name);
+  out.unit = std::move(unit);
+  out.grid = grid;
+  out.values.resize(grid.size());
+  out.known.resize(grid.size());
+  for (size_t i = 0; i < grid.size(); ++i) {
+    double sum = 0, count = 0;
+    for (const RegularSeries* const one : all) {
+      if (i >= one->size() || !one->known[i]) continue;
+      sum += one->values[i];
+      ++count;
+    }
+    out.known[i] = count > 0;
+    if (count > 0) out.values[i] = sum / count;
+  }
+  return out;
+}
+
 WindowMeans::WindowMeans(const Grid& grid)
     : grid_(grid), amounts_(grid.size()), covered_(grid.size()) {}
 

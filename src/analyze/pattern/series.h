@@ -53,6 +53,11 @@ struct RegularSeries {
   RegularSeries Part(size_t from, size_t to) const;
 };
 
+// The mean of several, in each window of those that are known there. All lie on
+// `grid`, or are empty.
+RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
+                        const Grid& grid, std::string name, std::string unit);
+
 // Collects amounts over stretches of time, in any order, and what is known of
 // the time: the mean of a window is the amount by the time that is covered.
 // What lies outside the grid is left out.
