@@ -66,7 +66,7 @@ void TreeModel::Rename(uint32_t process, uint32_t thread,
                        std::string_view name) {
   if (thread != 0) {
     const auto at = threads_.find(thread);
-    if (at == threads_.end()) return;
+    if (at == threads_.end()) return RenameLate(thread, out_.Intern(name));
     renamed_.try_emplace(thread, at->second.name);
     at->second.name = out_.Intern(name);
     out_.PutThread(at->second);
@@ -327,6 +327,8 @@ void TreeModel::Sweep(int64_t now_ns) {
   std::erase_if(lately_,
                 [&](const auto& one) { return !late_.contains(one.second); });
   std::erase_if(late_threads_,
+                [&](const auto& one) { return one.second.end_ns < late_ns; });
+  std::erase_if(late_rows_,
                 [&](const auto& one) { return one.second.end_ns < late_ns; });
 }
 

@@ -178,6 +178,8 @@ class TreeModel {
   void PublishEnded(EndedProcess& ended);
   bool FalseExit(const Task& task, int64_t time_ns);
   void FindStatus(EndedProcess& ended);
+  // Names a thread that has ended lately.
+  void RenameLate(uint32_t thread, uint32_t name);
   // Keeps a record about a task that is not known yet.
   void Orphan(const TaskRecord& record) {
     if (orphans_.size() < kMostOrphans) orphans_.push_back(record);
@@ -219,6 +221,7 @@ class TreeModel {
   std::unordered_map<pid_t, uint32_t> lately_;  // the last one of a pid
   std::map<uint32_t, ProcessTree::TaskState> late_;
   std::map<std::pair<uint32_t, pid_t>, ProcessTree::ThreadState> late_threads_;
+  std::unordered_map<uint32_t, Thread> late_rows_;  // of these, by number
   // Threads that named themselves, and what the kernel calls them.
   std::unordered_map<uint32_t, uint32_t> renamed_;
   Thread root_leader_;  // its CPU time comes with RootEnded

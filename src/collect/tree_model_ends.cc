@@ -34,6 +34,7 @@ void TreeModel::EndThread(Task& task, pid_t tid, int64_t time_ns,
   ++changes_;
   row.end_ns = std::max(time_ns, row.start_ns);
   late_threads_[{task.row.number, tid}] = {row.number, row.end_ns};
+  late_rows_[row.number] = row;
   renamed_.erase(row.number);
   out_.PutThread(row);
   if (row.number == root_leader_.number) {
@@ -45,6 +46,17 @@ void TreeModel::EndThread(Task& task, pid_t tid, int64_t time_ns,
     task.cpu_known = false;
     noted_threads_.erase(row.number);
   }
+}
+
+void TreeModel::RenameLate(uint32_t thread, uint32_t name) {
+  const auto late = late_rows_.find(thread);
+  if (late == late_rows_.end()) return;
+  late->second.name = name;
+  if (thread == root_leader_.number) root_leader_.name = name;
+  // What is still to be put of it must not take the name away again.
+  for (auto& [key, ended] : ended_threads_)
+    if (ended.row.number == thread) ended.row.name = name;
+  out_.PutThread(late->second);
 }
 
 void TreeModel::Cpu(const TaskRecord& record) {
@@ -66,6 +78,7 @@ void TreeModel::Cpu(const TaskRecord& record) {
   row_of.cpu_ns = Believable(thread.cpu_ns, noted.first, noted.second,
                              row_of.start_ns, row_of.end_ns, 1);
   out_.PutThread(row_of);
+  late_rows_[row_of.number] = row_of;
   const Thread row = thread.row;
   ended_threads_.erase(at);
   ThreadCpuDone(row.process, row.cpu_ns);

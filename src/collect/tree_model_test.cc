@@ -147,6 +147,29 @@ TEST_F(TreeModelTest, ThreadsAreNotProcessesAndTheirCpuSumsToTheProcess) {
   EXPECT_EQ(trace.threads.at(3).end_ns, 20 * kMs);
 }
 
+TEST_F(TreeModelTest, AThreadThatHasEndedIsStillNamed) {
+  const auto end = [&](pid_t tid) {
+    Cpu(21, 100, tid, 5);
+    Cpu(21, 100, tid, 7);
+  };
+  Spawn(10, 100, 101);
+  Spawn(10, 100, 102);
+  Exit(20, 100, 101);
+  Exit(20, 100, 102);
+  end(102);
+  model.Rename(1, model.FindThread(1, 101).number, "worker");
+  model.Rename(1, model.FindThread(1, 102).number, "worker");
+  end(101);
+  model.Rename(1, 77, "nobody");
+  const TraceContents trace = Close(40);
+  for (const uint32_t number : {2u, 3u}) {
+    const Thread& row = trace.threads.at(number);
+    EXPECT_EQ(trace.strings.at(row.name), "worker");
+    EXPECT_EQ(row.cpu_ns, 12);
+    EXPECT_EQ(row.end_ns, 20 * kMs);
+  }
+}
+
 TEST_F(TreeModelTest, ALostPartOfTheCpuTimeMakesItUnknownNotSmaller) {
   Fork(10, 100, 200);
   Exit(30, 200);
