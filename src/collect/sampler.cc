@@ -26,6 +26,7 @@
 #include "collect/cgroup_sampler.h"
 #include "collect/gpu/device_sampler.h"
 #include "collect/machine_sampler.h"
+#include "collect/own_io.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
 #include "collect/process_places.h"
@@ -64,7 +65,8 @@ struct ProcessState {
   pid_t pid = 0;
   clockid_t clock = 0;
   int64_t cpu_ns = -1;
-  uint64_t io_bytes = 0;
+  pid_t parent = 0;
+  OwnIo own_io;
   int64_t files_cpu_ns = -1;  // its CPU clock when its files were read
   int64_t files_ns = 0;       // and when that was
   ProcFile stat, io;
@@ -76,6 +78,10 @@ struct ProcessState {
   int64_t next_pss_ns = 0;
   std::array<uint32_t, kProcessCounters> series = {};
 };
+
+uint64_t BytesOf(const OwnIo& io) {
+  return io.own().read_bytes + io.own().write_bytes;
+}
 
 std::string MountInfo() {
   auto text = ReadFile("/proc/self/mountinfo", 4 << 20);
@@ -109,6 +115,7 @@ class TreeSampler : public Sampler {
     int64_t value;
   };
 
+  ProcessState* FindPid(pid_t pid);
   void Sync(int64_t now_ns);
   void SyncThreads(ProcessState& process, const ProcessTree::Live& live);
   void EndThread(ProcessState& process, ThreadState& thread);
@@ -255,6 +262,12 @@ void TreeSampler::SyncThreads(ProcessState& process,
   }
 }
 
+ProcessState* TreeSampler::FindPid(pid_t pid) {
+  for (auto& [number, process] : processes_)
+    if (process.pid == pid) return &process;
+  return nullptr;
+}
+
 // Takes over who has come and gone since the last tick.
 void TreeSampler::Sync(int64_t now_ns) {
   if (tree_.changes() == seen_changes_) return;
@@ -271,7 +284,9 @@ void TreeSampler::Sync(int64_t now_ns) {
     process.io.Close(budget_);
     EndSeries(kProcessTable, process.series);
     ended_.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
-    ended_.io_bytes += process.io_bytes;
+    ended_.io_bytes += BytesOf(process.own_io);
+    if (ProcessState* const parent = FindPid(process.parent))
+      parent->own_io.ChildEnded(process.own_io);
     places_.Ended(at->first);
     at = processes_.erase(at);
   }
@@ -344,7 +359,7 @@ Sampler::Used TreeSampler::used() const {
   out.accelerator_share = devices_.BusyShare();
   for (const auto& [number, process] : processes_) {
     out.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
-    out.io_bytes += process.io_bytes;
+    out.io_bytes += BytesOf(process.own_io);
   }
   return out;
 }
@@ -379,6 +394,7 @@ void TreeSampler::SampleFiles(ProcessState& process) {
     Put(process, kMinorFaults, stat->minor_faults);
     Put(process, kMajorFaults, stat->major_faults);
     Put(process, kThreads, stat->threads);
+    process.parent = stat->ppid;
     // A process that ends has no memory any more, which is not what it used.
     if (stat->resident_pages > 0)
       Put(process, kRss,
@@ -389,13 +405,14 @@ void TreeSampler::SampleFiles(ProcessState& process) {
     const std::string_view text =
         Read(process.io, process.pid, 0, "io", &error);
     if (const auto io = ParseProcessIo(text)) {
-      Put(process, kReadChars, io->read_chars);
-      Put(process, kWriteChars, io->write_chars);
-      Put(process, kReadCalls, io->read_calls);
-      Put(process, kWriteCalls, io->write_calls);
-      Put(process, kReadBytes, io->read_bytes);
-      Put(process, kWriteBytes, io->write_bytes);
-      process.io_bytes = io->read_bytes + io->write_bytes;
+      process.own_io.Update(*io);
+      const ProcessIo& own = process.own_io.own();
+      Put(process, kReadChars, own.read_chars);
+      Put(process, kWriteChars, own.write_chars);
+      Put(process, kReadCalls, own.read_calls);
+      Put(process, kWriteCalls, own.write_calls);
+      Put(process, kReadBytes, own.read_bytes);
+      Put(process, kWriteBytes, own.write_bytes);
     } else if (error == EACCES || error == EPERM) {
       process.io_denied = io_denied_ = true;
     }
