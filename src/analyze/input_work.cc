@@ -33,10 +33,11 @@ double MainCores(const ProcessFacts& p) {
   return p.wall_ns > 0 ? ns / static_cast<double>(p.wall_ns) : 0;
 }
 
-std::vector<const ProcessFacts*> ConsumersOf(const Facts& facts) {
+std::vector<const ProcessFacts*> ConsumersOf(
+    const Facts& facts, const std::vector<const DeviceFacts*>& devices) {
   std::vector<const ProcessFacts*> out;
-  for (const DeviceFacts& d : facts.devices)
-    for (const uint32_t number : d.holders) {
+  for (const DeviceFacts* const d : devices)
+    for (const uint32_t number : d->holders) {
       const ProcessFacts* const p = facts.FindProcess(number);
       if (p != nullptr && std::find(out.begin(), out.end(), p) == out.end())
         out.push_back(p);
@@ -160,11 +161,18 @@ const ProcessFacts* MainProcessOf(const Facts& facts) {
 
 InputWork InputWorkOf(const Facts& facts, const Accelerators& devices) {
   InputWork out;
-  out.consumers = ConsumersOf(facts);
-  for (const ProcessFacts* const p : out.consumers)
-    out.consumer_cores =
-        std::max(out.consumer_cores.value_or(0), MainCores(*p));
+  std::vector<const DeviceFacts*> all, used;
+  for (const DeviceFacts& d : facts.devices) all.push_back(&d);
+  for (const Accelerator& d : devices.used) used.push_back(d.facts);
+  // Who holds a device loads nothing, also if it is not one of these.
+  out.consumers = ConsumersOf(facts, all);
   const double share = LoaderCount(facts, out).Run();
+  out.consumers = ConsumersOf(facts, used);
+  std::sort(out.consumers.begin(), out.consumers.end(),
+            [](const ProcessFacts* a, const ProcessFacts* b) {
+              return MainCores(*a) > MainCores(*b);
+            });
+  if (!out.consumers.empty()) out.consumer_cores = MainCores(*out.consumers[0]);
   out.tree_cores = devices.WhileIdle(facts, "tree_cpu").value_or(0);
   out.loader_cores = out.tree_cores * share;
   out.read_bytes_s = devices.WhileIdle(facts, "tree_read");

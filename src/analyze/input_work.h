@@ -17,7 +17,8 @@ namespace sonde {
 // the threads in which PyTorch runs the backward pass, are no loaders; all
 // other threads and processes are.
 struct InputWork {
-  std::vector<const ProcessFacts*> consumers;  // empty: not known
+  // Of the devices asked for, who works most first. Empty: not known.
+  std::vector<const ProcessFacts*> consumers;
   // Cores of the consumers' main threads, of the one that works most.
   MaybeNumber consumer_cores;
   // While the accelerators idle.

@@ -30,7 +30,6 @@ def main(sonde, quick, names):
                 report = suite.record(sonde, workload)
             except suite.NotHere as why:
                 missing[workload.name] = str(why)
-                right.pop(workload.name, None)
                 continue
             if suite.first(report) == workload.finds:
                 right[workload.name] += 1

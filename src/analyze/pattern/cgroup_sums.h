@@ -24,8 +24,8 @@ std::vector<std::string> OwnCgroups(const std::vector<std::string>& paths,
 // A sum for each cgroup and series, those of one name beside each other:
 //
 //   cgroup_throttled  of every cgroup, since a limit above holds back as well
-//   cgroup_memory     of OwnCgroups(), as a cgroup counts what is in those
-//   below cgroup_psi_io     of OwnCgroups(): above, others wait too
+//   cgroup_memory     of OwnCgroups(): one counts what is in those below
+//   cgroup_psi_io     of OwnCgroups(): above, others wait too
 //
 // At most 128 cgroups of a counter are read; the command's is among them.
 std::vector<CounterSum> CgroupSums(const Store& store);

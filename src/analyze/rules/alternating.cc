@@ -57,7 +57,10 @@ constexpr Player kPlayers[] = {
 // works for it. Without pressure: in which the disks are busy.
 SeriesView Storage(const SteadySeries& series) {
   const SeriesView psi = series.Find(kStorage);
-  RegularSeries out = (psi.collected() ? psi : series.Find("disk_busy")).part();
+  const SeriesView waits = psi.collected() ? psi : series.Find("disk_busy");
+  // Else the kernel works for something else.
+  if (waits.QuantileAt(0.9) < kMinBusy) return SeriesView();
+  RegularSeries out = waits.part();
   const SeriesView system = series.Find("tree_system");
   for (size_t i = 0; i < out.size(); ++i)
     out.values[i] = std::min(1.0, out.values[i] + system.At(i));

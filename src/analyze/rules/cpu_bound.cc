@@ -91,11 +91,14 @@ Outcome CpuBound(const Facts& facts) {
   const std::string cores =
       fmt::format("{:g} {}core{}", capacity, limited ? "permitted " : "",
                   capacity == 1 ? "" : "s");
-  const bool crowded = own < kMinOwn * capacity;
+  const bool had_less = own < kMinOwn * capacity;
+  const bool crowded = had_less && others >= steal;
   f.summary = fmt::format(
       "Limited by the CPU: the program kept {:.2f} of {} busy{}.", own, cores,
-      crowded ? " and was ready to use them all; other programs have the rest"
-              : "");
+      !had_less ? ""
+      : crowded ? " and was ready to use them all; other programs have the rest"
+                : " and was ready to use them all; the hypervisor has the "
+                  "rest");
   f.evidence.push_back(
       {fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
                    "steady time.",

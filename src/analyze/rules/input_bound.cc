@@ -87,7 +87,7 @@ Input InputOf(const Facts& facts) {
   const double consumer = *in.work.consumer_cores;
   in.found =
       consumer < kMaxConsumer && (in.by_cpu || in.by_disk || in.by_reads);
-  in.by_self = !in.found && !in.by_cpu && consumer < kMaxSelf &&
+  in.by_self = !in.found && !in.by_cpu && !in.by_reads && consumer < kMaxSelf &&
                std::abs(consumer - in.idle) <= kSelfNear * in.idle &&
                Alternating(facts).findings.empty();
   in.found |= in.by_self;

@@ -251,9 +251,12 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
     f.advice =
         "Run it again when the other programs are done, or move them to other "
         "cores (taskset) or behind it (nice). ";
+  if (free >= kMinFree)
+    f.advice +=
+        "The other cores have nothing to do until this thread is done. ";
   f.advice +=
-      "The other cores have nothing to do until this thread is done. Split its "
-      "work over several threads or processes (in Python: processes, or "
+      "Split its work over several threads or processes (in Python: processes, "
+      "or "
       "libraries that release the interpreter lock), or make this one thread "
       "faster: " +
       (slice.empty()
@@ -271,9 +274,9 @@ const ProcessFacts* TheProgram(const Facts& facts) {
 
 // Whether the two busiest threads of a process work at the same time, as far as
 // its annotations tell.
-enum class Turns { kUnknown, kTaken, kNone };
+enum class Taking { kUnknown, kTaken, kNone };
 
-Turns TurnsOf(const Facts& facts, const ProcessFacts& process) {
+Taking TakingOf(const Facts& facts, const ProcessFacts& process) {
   const auto row = [&](size_t thread) -> const TrackSlices* {
     if (thread >= process.threads.size()) return nullptr;
     for (const TrackSlices& t : facts.said.tracks)
@@ -282,7 +285,7 @@ Turns TurnsOf(const Facts& facts, const ProcessFacts& process) {
     return nullptr;
   };
   const TrackSlices *const a = row(0), *const b = row(1);
-  if (a == nullptr || b == nullptr) return Turns::kUnknown;
+  if (a == nullptr || b == nullptr) return Taking::kUnknown;
   // CPU times are known up to there, slices it may be for longer.
   int64_t until_ns = facts.run.end_ns;
   for (const CpuWindow& w : facts.windows)
@@ -291,32 +294,33 @@ Turns TurnsOf(const Facts& facts, const ProcessFacts& process) {
       OverlapOf(*facts.store, a->track, b->track, until_ns);
   const double less = std::min(overlap.a_ns, overlap.b_ns);
   if (less < kMinSlice * static_cast<double>(facts.run.sampled_ns))
-    return Turns::kUnknown;
-  if (overlap.both_ns < kHardlyOverlap * less) return Turns::kTaken;
+    return Taking::kUnknown;
+  if (overlap.both_ns < kHardlyOverlap * less) return Taking::kTaken;
   const auto is_work = [&](size_t thread, double slices_ns) {
     const int64_t cpu_ns = process.threads[thread].cpu_ns.value_or(0);
     return slices_ns <= kMaxWaiting * static_cast<double>(cpu_ns);
   };
   return overlap.both_ns >= kOverlap * less && is_work(0, overlap.a_ns) &&
                  is_work(1, overlap.b_ns)
-             ? Turns::kNone
-             : Turns::kUnknown;
+             ? Taking::kNone
+             : Taking::kUnknown;
 }
 
 // What all of them take turns at.
 struct Chain {
+  double least = 0;                       // cores, together
   double time = 0;                        // share of the steady time
   double greatest = 0;                    // share of the busiest thread
   const ProcessFacts* process = nullptr;  // its threads; null: processes
-  Turns turns = Turns::kUnknown;
+  Taking turns = Taking::kUnknown;
 };
 
 std::optional<Chain> ChainOf(const Judge& judge) {
   Chain chain;
   chain.process = TheProgram(judge.facts);
-  const double least = chain.process != nullptr ? kTurnsMin : kChainMin;
+  chain.least = chain.process != nullptr ? kTurnsMin : kChainMin;
   chain.time = judge.steady.ShareWhere([&](const CpuWindow& w) {
-    return judge.OneAtATime(w) && w.tree_cores >= least;
+    return judge.OneAtATime(w) && w.tree_cores >= chain.least;
   });
   chain.greatest = GreatestShare(judge);
   const double together = judge.steady.ShareWhere(
@@ -325,8 +329,8 @@ std::optional<Chain> ChainOf(const Judge& judge) {
       together >= kMaxTogether)
     return std::nullopt;
   if (chain.process != nullptr)
-    chain.turns = TurnsOf(judge.facts, *chain.process);
-  if (chain.turns == Turns::kNone) return std::nullopt;
+    chain.turns = TakingOf(judge.facts, *chain.process);
+  if (chain.turns == Taking::kNone) return std::nullopt;
   return chain;
 }
 
@@ -356,7 +360,7 @@ std::string AdviceOnThreads(const Chain& chain) {
   return fmt::format(
       "{}. If it is one lock, hold it for less time; if it is each other's "
       "results, put a longer queue between them.",
-      chain.turns == Turns::kTaken
+      chain.turns == Taking::kTaken
           ? "The threads wait for each other"
           : "It looks as if the threads waited for each other, but for what "
             "is not recorded");
@@ -364,8 +368,10 @@ std::string AdviceOnThreads(const Chain& chain) {
 
 Finding OfChain(const Judge& judge, const Chain& chain) {
   const Facts& facts = judge.facts;
-  const auto test = [&](const CpuWindow& w) { return judge.OneAtATime(w); };
-  const bool sure = chain.process == nullptr || chain.turns == Turns::kTaken;
+  const auto test = [&](const CpuWindow& w) {
+    return judge.OneAtATime(w) && w.tree_cores >= chain.least;
+  };
+  const bool sure = chain.process == nullptr || chain.turns == Taking::kTaken;
   const double free = judge.steady.MeanWhere(
       test, [&](const CpuWindow& w) { return judge.Free(w); });
   Finding f = Begin(judge, chain.time, free, sure ? 0.7 : 0.5);
@@ -377,7 +383,7 @@ Finding OfChain(const Judge& judge, const Chain& chain) {
                    "steady time, the busiest thread only {} of that.",
                    who, used, chain.time * 100, FormatShare(chain.greatest)),
        judge.steady.from_ns, judge.steady.to_ns});
-  if (chain.turns == Turns::kTaken)
+  if (chain.turns == Taking::kTaken)
     f.evidence.push_back(
         {"The slices of the two busiest threads hardly ever "
          "ran at the same time.",

@@ -9,6 +9,13 @@
 // came from storage, and less was written. Programs read a little of something
 // all the time, so calls alone are no finding.
 //
+// Who pays must be who works: processes that spend kMinCost of their time in
+// the kernel must have half of the CPU time (kMinPayers). A filter that
+// computes at the end of a pipe is not held up by those that fill it. Of
+// processes too short to be sampled the kernel's part is not known: if they
+// have more than kMaxShort of the CPU time, what the calls may have cost is not
+// held to it.
+//
 // Reads past the page cache are whole blocks, and all of them come from
 // storage (kNear). They are no small files; how long they take is the disk's
 // matter.
@@ -35,6 +42,7 @@ constexpr double kMinCost = 0.25;       // of the CPU time
 constexpr double kAllKernel = 0.80;     // of the CPU time
 constexpr double kCopied = 0.50;        // of what it read, and back
 constexpr double kMaxShort = 0.50;      // of the CPU time
+constexpr double kMinPayers = 0.50;     // of the CPU time
 constexpr double kMinCores = 0.25;      // that it used or was ready to use
 constexpr double kWaits = 0.25;
 constexpr double kFromDisk = 0.25;
@@ -63,6 +71,20 @@ bool KernelKnown(const Facts& facts) {
   return shorts <= kMaxShort;
 }
 
+// The share of the sampled processes' CPU time that those have who spend much
+// of theirs in the kernel.
+double Payers(const Facts& facts) {
+  double paid = 0, all = 0;
+  for (const ProcessFacts& p : facts.processes) {
+    if (!p.user_ns || !p.system_ns) continue;
+    const double system = static_cast<double>(*p.system_ns);
+    const double cpu = static_cast<double>(*p.user_ns) + system;
+    all += cpu;
+    if (system >= kMinCost * cpu) paid += cpu;
+  }
+  return all > 0 ? paid / all : 1;
+}
+
 }  // namespace
 
 Outcome SmallFiles(const Facts& facts) {
@@ -85,10 +107,10 @@ Outcome SmallFiles(const Facts& facts) {
   const double cores = series.Find("tree_cpu").Mean();
   const double ready = cores + series.Find("tree_wait").Mean();
   const double written = series.Find("tree_write").Mean();
-  const bool copies = system.Mean() >= kAllKernel * cores &&
+  const bool kernel_known = KernelKnown(facts);
+  const bool copies = kernel_known && system.Mean() >= kAllKernel * cores &&
                       written >= kCopied * chars.Mean() &&
                       chars.Mean() >= kCopied * written;
-  const bool kernel_known = KernelKnown(facts);
   const double limit = kernel_known ? system.Mean() : cores;
   const double cost =
       copies ? limit : std::min(limit, calls.Mean() * kCallSeconds);
@@ -101,7 +123,8 @@ Outcome SmallFiles(const Facts& facts) {
   if (Near(from_disk, chars.Mean()) &&
       Near(each, kBlock * std::max(1.0, std::round(each / kBlock))))
     return {};
-  const bool computes = ready >= kMinCores && cost_share >= kMinCost;
+  const bool computes = ready >= kMinCores && cost_share >= kMinCost &&
+                        (!kernel_known || Payers(facts) >= kMinPayers);
   const bool waits = stalled >= kWaits &&
                      from_disk >= kFromDisk * chars.Mean() &&
                      from_disk >= written;

@@ -57,6 +57,17 @@ TEST(SmallFilesTest, TheCallsMustCost) {
   EXPECT_FALSE(Fires(copies)) << "it does not write what it reads";
 }
 
+TEST(SmallFilesTest, WhoComputesIsNotHeldUpByThoseWhoRead) {
+  Facts facts = Reader(50'000, 4096, 0.4);
+  ASSERT_FALSE(facts.processes.empty());
+  ProcessFacts& filter = facts.processes[0];
+  filter.user_ns = 9 * kNsPerSec;
+  filter.system_ns = kNsPerSec;
+  EXPECT_FALSE(Fires(facts));
+  filter.system_ns = 4 * kNsPerSec;
+  EXPECT_TRUE(Fires(facts));
+}
+
 TEST(SmallFilesTest, WaitingForStorageIsACostToo) {
   Facts facts = Reader(2000, 3000, 0.01);
   PutSeries(facts, "tree_read", MadeRun::Always(2000 * 4096));
