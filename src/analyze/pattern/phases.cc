@@ -76,7 +76,10 @@ class Finder {
     FindDips();
     if (work_.from > 0)
       Put(Phase::Kind::kStartUp, {0, work_.from},
-          fmt::format("{} stays below half of {}", Main(), Show(level_)));
+          fmt::format("{} {} {}", Main(),
+                      rushed_ ? "has more to do than later, with about"
+                              : "stays below half of",
+                      Show(level_)));
     if (steady_from_ > work_.from)
       Put(Phase::Kind::kWarmUp, {work_.from, steady_from_},
           fmt::format("{} is not yet at {}", Main(), Show(level_)));
@@ -157,6 +160,13 @@ class Finder {
       work_.to = i + 1;
     }
     if (work_.to == 0) work_ = {0, main_.size()};
+    // What it goes on with for most of its time is no end: it began in a rush.
+    const Stretch after = {work_.to, main_.size()};
+    if (after.size() > work_.to && 2 * after.size() > main_.size()) {
+      rushed_ = true;
+      work_ = after;
+      level_ = MedianOf(level_of_, work_);
+    }
     // A window or two are the border, not a phase.
     if (work_.from <= 2) work_.from = 0;
     if (main_.size() - work_.to <= 2) work_.to = main_.size();
@@ -256,6 +266,7 @@ class Finder {
   size_t blur_ = 1;         // windows over which a border is smeared
   std::vector<Segment> parts_;
   double level_ = 0;
+  bool rushed_ = false;  // it did more in its start-up than later
   Stretch work_;
   size_t steady_from_ = 0;
   std::vector<Stretch> dips_;

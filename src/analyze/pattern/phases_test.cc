@@ -60,6 +60,19 @@ TEST(PhasesTest, TheCpuTellsIfTheAcceleratorIdles) {
   EXPECT_EQ(Names(phases), "start-up warm-up steady end");
 }
 
+TEST(PhasesTest, ARushAtTheBeginIsTheStartUp) {
+  const Shape service = [](double t) { return t < 60 ? 0.95 : 0.1; };
+  const RegularSeries cpu = MadeSeries(1000, service, 0.02, 1, "cores");
+  const Phases phases = PhasesOf({&cpu, nullptr, nullptr});
+  ASSERT_EQ(Names(phases), "start-up steady");
+  ExpectCovered(phases);
+  EXPECT_NEAR(static_cast<double>(phases.list[1].from_ns), 6e9, 0.4e9);
+  EXPECT_NEAR(phases.list[1].level, 0.1, 0.02);
+  const Shape half = [](double t) { return t < 600 ? 0.95 : 0.1; };
+  const RegularSeries more = MadeSeries(1000, half, 0.02, 1, "cores");
+  EXPECT_EQ(Names(PhasesOf({&more, nullptr, nullptr})), "steady end");
+}
+
 TEST(PhasesTest, OneLevelIsSteadyFromTheBegin) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     const RegularSeries cpu = MadeSeries(500, Flat(3.5), 0.2, seed, "cores");
