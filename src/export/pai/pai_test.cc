@@ -217,6 +217,14 @@ TEST(PaiVotes, TurnsInALongRunAreSeen) {
   EXPECT_NE(log.find(" 0-10 10-20 "), log.npos) << log;
 }
 
+TEST(PaiVotes, ATraceThatClaimsThirtyYearsIsNotReadInTenSeconds) {
+  const Facts facts = FactsOfText(
+      "meta started_ns 0\nmeta ended_ns 900000000000000000\nmeta rate_hz 10\n"
+      "process 1 pid=10 name=a start=0 end=10s exit=0\n"
+      "series 1 scope=process:1 name=cpu_ns\nramp 1 to=10s slope=1s/s\n");
+  EXPECT_LE(PaiVotesOf(facts, PaiTableOf(facts)).total, 20'000u);
+}
+
 TEST(PaiTable, AGapInTheNumbersOfDevicesHidesNone) {
   const Facts facts = FactsOfText(
       "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"

@@ -4,11 +4,13 @@
 
 #include "analyze/pattern/alternation.h"
 #include "analyze/scan.h"
+#include "base/time.h"
 
 namespace sonde {
 namespace {
 
 // Its thresholds.
+constexpr int64_t kMostFineNs = 3 * 86'400 * kNsPerSec;
 constexpr double kFreeBusyPct = 85, kFullMemory = 0.80;
 constexpr double kIdleMemory = 0.01, kUnevenMemory = 0.15;
 constexpr double kMost = 80, kSeveral = 30;  // percent of the windows
@@ -136,7 +138,9 @@ PaiVotes PaiVotesOf(const PaiTable& table) {
 
 PaiVotes PaiVotesOf(const Facts& facts, const PaiTable& table) {
   const int64_t step_ns = SampledEvery(*facts.store);
-  if (step_ns == 0 || table.grid.step_ns <= step_ns) return PaiVotesOf(table);
+  if (step_ns == 0 || table.grid.step_ns <= step_ns ||
+      Elapsed(table.grid.begin_ns, table.grid.end_ns) > kMostFineNs)
+    return PaiVotesOf(table);
   PaiVotes out;
   out.window_ns = WindowOf(step_ns);
   const int64_t part_ns = kWindowsAtOnce * out.window_ns;

@@ -47,7 +47,8 @@ PaiVotes PaiVotesOf(const PaiTable& table);
 
 // The same of a run. Where the table's rows are longer than the time between
 // samples, as those of a long run are, the windows are read again as fine as
-// the samples: turns that take a second are not seen in rows of one.
+// the samples: turns that take a second are not seen in rows of one. Not of a
+// run of more than three days, nor of a trace that only says so.
 PaiVotes PaiVotesOf(const Facts& facts, const PaiTable& table);
 
 }  // namespace sonde
