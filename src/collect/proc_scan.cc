@@ -160,6 +160,7 @@ void ProcScan::AddChildren(const ProcessTree::Live& live, int64_t now_ns) {
 }
 
 void ProcScan::AddChild(pid_t pid, pid_t ppid, int64_t now_ns) {
+  if (pid == ::getpid()) return;  // somebody above us is watched
   const auto stat = ParseProcessStat(
       ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
   // Another may have the pid by now.

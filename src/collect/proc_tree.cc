@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/time.h"
 #include "collect/proc/proc_file.h"
@@ -15,6 +16,19 @@ namespace {
 constexpr int64_t kScanEveryNs = 20 * kNsPerMs;
 // A look that takes long is followed by a long rest.
 constexpr int64_t kRestFactor = 50;
+
+// What we have started ourselves asks devices for us, and so does what that
+// starts. None of it is ever known, so `parents` leads from it to us.
+bool IsOurs(pid_t pid, const std::map<pid_t, pid_t>& parents) {
+  // Looks at different moments, with a pid used again, may make a circle.
+  for (size_t steps = 0; steps <= parents.size(); ++steps) {
+    if (pid == ::getpid()) return true;
+    const auto at = parents.find(pid);
+    if (at == parents.end()) return false;
+    pid = at->second;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -60,17 +74,19 @@ void ProcTree::AddFound(int64_t now_ns) {
     std::string comm;
   };
   std::vector<Found> fresh;
+  std::map<pid_t, pid_t> parents;  // of those that are not known
   for (const pid_t pid : target_->Processes()) {
     if (model_.FindPid(pid) != nullptr) continue;
     const auto stat = ParseProcessStat(
         ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
-    // What we have started ourselves asks devices for us.
-    if (!stat || stat->kernel || stat->ppid == ::getpid() ||
-        stat->state == 'Z' || stat->state == 'X')
-      continue;
+    if (!stat) continue;
+    parents[pid] = stat->ppid;
+    if (stat->kernel || stat->state == 'Z' || stat->state == 'X') continue;
     fresh.push_back(
         {stat->start_ticks, pid, stat->ppid, std::string(stat->comm)});
   }
+  std::erase_if(fresh,
+                [&](const Found& one) { return IsOurs(one.pid, parents); });
   std::stable_sort(fresh.begin(), fresh.end(),
                    [](const Found& a, const Found& b) {
                      return std::pair(a.start_ticks, a.pid) <

@@ -2,10 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "base/time.h"
+#include "collect/watch_target.h"
 #include "tools/trace_contents.h"
 
 namespace sonde {
@@ -61,6 +66,51 @@ TEST(ProcessTree, WakesForAForkAndIsQuietAfterTheEnd) {
   }
   ::close(gate[0]);
   ::close(gate[1]);
+}
+
+std::set<pid_t> PidsOf(const WatchTarget& target) {
+  auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  const auto tree = ProcessTree::Watch(target, *out, {});
+  tree->Poll(NowNs());
+  tree->Finish(NowNs());
+  CHECK(out->Close().ok());
+  std::set<pid_t> pids;
+  for (const auto& [number, row] : TraceContents::OfBytes(bytes).processes)
+    pids.insert(row.pid);
+  return pids;
+}
+
+TEST(ProcessTree, WhatWeStartedOurselvesIsNotWatched) {
+  int told[2];
+  ASSERT_EQ(::pipe(told), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const pid_t its = ::fork();
+    if (its == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) ::pause();
+    }
+    if (::write(told[1], &its, sizeof(its)) != sizeof(its)) ::_exit(1);
+    for (;;) ::pause();
+  }
+  pid_t its = 0;
+  ASSERT_EQ(::read(told[0], &its, sizeof(its)),
+            static_cast<ssize_t>(sizeof(its)));
+  auto above = WatchTarget::Process(::getppid());
+  ASSERT_TRUE(above.ok());
+  for (const auto& pids :
+       {PidsOf(WatchTarget::Everything()), PidsOf(above.value())}) {
+    EXPECT_TRUE(pids.contains(::getppid()));
+    EXPECT_FALSE(pids.contains(::getpid()));
+    EXPECT_FALSE(pids.contains(child));
+    EXPECT_FALSE(pids.contains(its)) << "the tool that asks devices";
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(told[0]);
+  ::close(told[1]);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace sonde {
 //
 //  - Says who belongs to it now, and whether there is nothing left to watch. An
 //    empty cgroup is not gone: a service may start again.
-//  - This process itself and the kernel's own threads never belong to it.
+//  - This process itself never belongs to it. The kernel's own threads and what
+//    this process has started are left out by who follows the target.
 //
 // One thread.
 class WatchTarget {
