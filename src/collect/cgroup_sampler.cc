@@ -1,6 +1,8 @@
 #include "collect/cgroup_sampler.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "base/fd.h"
 #include "base/time.h"
@@ -40,19 +42,40 @@ CgroupSampler::CgroupSampler(TraceWriter& out, uint32_t group,
 
 void CgroupSampler::Add(std::string_view cgroup) {
   if (cgroup.empty() || known_.contains(cgroup)) return;
-  if (known_.size() >= kMostCgroups) {
+  if (CountRead() >= kMostCgroups) {
     full_ = true;
     return;
   }
-  known_.emplace(cgroup);
+  known_.emplace(cgroup, ++last_added_);
   for (const CgroupFile& file : CgroupFiles()) AddFiles(file, cgroup);
+}
+
+bool CgroupSampler::Knows(uint32_t number) const {
+  return std::any_of(known_.begin(), known_.end(),
+                     [&](const auto& one) { return one.second == number; });
+}
+
+// How many of those that were added are read, be it only those above them.
+size_t CgroupSampler::CountRead() const {
+  std::set<uint32_t> numbers;
+  for (const auto& [cgroup, number] : known_) numbers.insert(number);
+  for (const Source& source : sources_)
+    if (std::none_of(source.added.begin(), source.added.end(),
+                     [&](uint32_t one) { return Knows(one); }))
+      numbers.insert(source.added.back());
+  return numbers.size();
 }
 
 void CgroupSampler::AddSource(const CgroupFile& file, std::string path,
                               std::string_view label) {
-  for (const Source& source : sources_)
-    if (source.file == &file && source.path == path) return;
-  sources_.push_back({&file, std::move(path), out_.Intern(label)});
+  for (Source& source : sources_) {
+    if (source.file != &file || source.path != path) continue;
+    std::erase_if(source.added, [&](uint32_t one) { return !Knows(one); });
+    source.added.push_back(last_added_);
+    return;
+  }
+  sources_.push_back(
+      {&file, std::move(path), out_.Intern(label), {last_added_}});
 }
 
 void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup) {
@@ -119,8 +142,10 @@ void CgroupSampler::Sample(Source& source, FdBudget& budget) {
     source.ended = true;
     source.open.Close(budget);
     for (const auto& [name, series] : source.series) out_.Gone(series);
-    // It leaves room for others. Those that are still there are added again.
-    known_.clear();
+    // Another of the same name is added again.
+    for (const uint32_t number : source.added)
+      std::erase_if(known_,
+                    [&](const auto& one) { return one.second == number; });
     return;
   }
   values_.clear();

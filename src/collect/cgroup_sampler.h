@@ -2,7 +2,7 @@
 #define SONDE_COLLECT_CGROUP_SAMPLER_H_
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,8 +20,9 @@ namespace sonde {
 //
 //  - The root of a machine is none: its counters are the machine's.
 //  - A cgroup that vanishes ends its series; nothing else happens.
-//  - The first kMostCgroups are read, which bounds what it costs; full() says
-//    that there were more.
+//  - At most kMostCgroups, and those above them, are read at a time, which
+//    bounds what it costs; full() says that there were more. One that vanishes
+//    leaves room for another once nothing above it is read for its sake.
 //
 // One thread. Does not own the writer.
 class CgroupSampler {
@@ -46,12 +47,15 @@ class CgroupSampler {
     const CgroupFile* file;
     std::string path;
     uint32_t label;
+    std::vector<uint32_t> added;  // for whose sake, never empty
     ProcFile open = {};
     // By the name of a value, the address of our own literal.
     std::vector<std::pair<const char*, uint32_t>> series = {};
     bool ended = false;
   };
 
+  bool Knows(uint32_t number) const;
+  size_t CountRead() const;
   void AddFiles(const CgroupFile& file, std::string_view cgroup);
   void AddSource(const CgroupFile& file, std::string path,
                  std::string_view label);
@@ -61,7 +65,9 @@ class CgroupSampler {
   TraceWriter& out_;
   const uint32_t group_;
   const std::string mountinfo_;
-  std::set<std::string, std::less<>> known_;  // that were added
+  // Those that were added, numbered.
+  std::map<std::string, uint32_t, std::less<>> known_;
+  uint32_t last_added_ = 0;
   std::vector<Source> sources_;
   bool full_ = false;
   bool has_group_ = false;

@@ -152,6 +152,64 @@ TEST_F(CgroupSamplerTest, OneThatVanishesLeavesRoomForAnother) {
   EXPECT_EQ(found.at(last + " cgroup_memory_bytes"), 1);
 }
 
+TEST_F(CgroupSamplerTest, NoMoreAreReadHoweverManyComeAndGo) {
+  CgroupSampler sampler(*out, 4, Version2());
+  const auto name = [](size_t i) { return "/p" + std::to_string(i); };
+  constexpr size_t kEver = 40;
+  for (size_t i = 0; i < kEver; ++i) {
+    // The one above stays, and has a limit: it is read on.
+    if (i % 2 == 0) Put(name(i) + "/memory.max", "1000\n");
+    if (i % 2 == 0) Put(name(i) + "/memory.current", "1\n");
+    Put(name(i) + "/own/memory.current", "1\n");
+  }
+  for (size_t round = 0; round < kEver; ++round) {
+    for (size_t i = round; i < kEver; ++i)
+      sampler.Add("0::" + name(i) + "/own\n");
+    sampler.Tick(none, true);
+    std::filesystem::remove_all(root + name(round) + "/own");
+    sampler.Tick(none, true);
+  }
+  size_t read = 0, own = 0;
+  for (const auto& [series, value] : Close()) {
+    if (!series.ends_with(" cgroup_memory_bytes")) continue;
+    if (value != -1) ++read;
+    if (series.find("/own") != std::string::npos) ++own;
+  }
+  EXPECT_EQ(read, CgroupSampler::kMostCgroups) << "all above those gone";
+  EXPECT_GT(own, CgroupSampler::kMostCgroups) << "there was room again";
+}
+
+TEST_F(CgroupSamplerTest, OneOfTheSameNameTakesThePlaceOfTheOneBefore) {
+  Put("/a/memory.current", "200\n");
+  Put("/a/memory.max", "1000\n");
+  CgroupSampler sampler(*out, 4, Version2());
+  for (size_t i = 0; i <= CgroupSampler::kMostCgroups; ++i) {
+    Put("/a/b/memory.current", "1\n");
+    sampler.Add("0::/a/b\n");
+    sampler.Tick(none, true);
+    std::filesystem::remove_all(root + "/a/b");
+    sampler.Tick(none, true);
+  }
+  EXPECT_FALSE(sampler.full());
+  EXPECT_EQ(Close().at("/a cgroup_memory_bytes"), 200);
+}
+
+TEST_F(CgroupSamplerTest, OneThatWasReadForAnotherLeavesRoomToo) {
+  CgroupSampler sampler(*out, 4, Version2());
+  for (size_t i = 0; i <= CgroupSampler::kMostCgroups; ++i) {
+    const std::string above = "/" + std::to_string(i);
+    Put(above + "/memory.current", "1\n");
+    Put(above + "/memory.max", "1000\n");
+    Put(above + "/b/memory.current", "1\n");
+    sampler.Add("0::" + above + "/b\n");
+    sampler.Add("0::" + above + "\n");
+    sampler.Tick(none, true);
+    std::filesystem::remove_all(root + above);
+    sampler.Tick(none, true);
+  }
+  EXPECT_FALSE(sampler.full());
+}
+
 TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
   Put("/cpu.stat", "usage_usec 9\n");
   Put("/cpu.pressure", "some avg10=0.00 total=12\n");
