@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "collect/proc/proc_file.h"
 
@@ -25,8 +24,9 @@ void ProcessPlaces::Ended(uint32_t number) {
 
 void ProcessPlaces::LookAt(Place& place) {
   place.ran = false;
-  cgroup_.Add(
-      ReadOnce(fmt::format("/proc/{}/cgroup", place.pid).c_str(), buffer_));
+  if (cgroup_ != nullptr)
+    cgroup_->Add(
+        ReadOnce(fmt::format("/proc/{}/cgroup", place.pid).c_str(), buffer_));
   struct stat network = {};
   if (::stat(fmt::format("/proc/{}/ns/net", place.pid).c_str(), &network) !=
           0 ||

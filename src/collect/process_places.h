@@ -24,7 +24,8 @@ class ProcessPlaces {
  public:
   static constexpr int kLooks = 4;
 
-  ProcessPlaces(CgroupSampler& cgroup, MachineSampler& machine)
+  // `cgroup` is null if cgroups are not to be followed.
+  ProcessPlaces(CgroupSampler* cgroup, MachineSampler& machine)
       : cgroup_(cgroup), machine_(machine) {}
 
   // By the number of a process in its tree.
@@ -42,7 +43,7 @@ class ProcessPlaces {
 
   void LookAt(Place& place);
 
-  CgroupSampler& cgroup_;
+  CgroupSampler* const cgroup_;
   MachineSampler& machine_;
   std::map<uint32_t, Place> places_;
   uint32_t next_ = 0;            // whose turn it is

@@ -99,6 +99,7 @@ class TreeSampler : public Sampler {
         budget_{FdBudget::FromLimits().left / 2},
         machine_(out, kMachineGroup),
         cgroup_(out, kCgroupGroup, MountInfo()),
+        places_(options.cgroup.empty() ? nullptr : &cgroup_, machine_),
         devices_(out, tree, options.rate_hz) {
     cgroup_.Add(options.cgroup);
   }
@@ -145,7 +146,7 @@ class TreeSampler : public Sampler {
   FdBudget budget_;
   MachineSampler machine_;
   CgroupSampler cgroup_;
-  ProcessPlaces places_{cgroup_, machine_};
+  ProcessPlaces places_;
   DeviceSampler devices_;
   std::map<uint32_t, ProcessState> processes_;
   Used ended_;  // by processes that are gone

@@ -27,7 +27,9 @@ class Sampler {
  public:
   struct Options {
     double rate_hz = 10;
-    std::string cgroup = {};  // /proc/PID/cgroup of what is recorded
+    // /proc/PID/cgroup of what is recorded. Empty: it is the whole machine, and
+    // none of its cgroups is the run's.
+    std::string cgroup = {};
   };
 
   static std::unique_ptr<Sampler> Create(TraceWriter& out, ProcessTree& tree,

@@ -26,7 +26,8 @@ void Spin(int64_t ns) {
 }
 
 // Records a child that runs `body`, by perf if it may, else by /proc.
-TraceContents Record(bool use_perf, const std::function<int()>& body) {
+TraceContents Record(bool use_perf, const std::function<int()>& body,
+                     const std::string& cgroup = "") {
   int gate[2];
   CHECK(::pipe(gate) == 0);
   const pid_t root = ::fork();
@@ -39,7 +40,8 @@ TraceContents Record(bool use_perf, const std::function<int()>& body) {
   auto bytes = std::make_shared<std::string>();
   const auto out = TraceWriter::CreateInMemory({}, bytes);
   const auto tree = ProcessTree::Follow(root, *out, {.use_perf = use_perf});
-  const auto sampler = Sampler::Create(*out, *tree, {.rate_hz = 100});
+  const auto sampler =
+      Sampler::Create(*out, *tree, {.rate_hz = 100, .cgroup = cgroup});
   CHECK(::write(gate[1], "x", 1) == 1);
   int status = 0;
   rusage usage = {};
@@ -195,6 +197,25 @@ TEST(Sampler, MachineFilesAreReadTenTimesASecondAtMost) {
             0u);
   EXPECT_EQ(trace.FindSeries("net_rx_bytes", Series::Scope::kMachine, 0, "lo"),
             0u);
+}
+
+TEST(Sampler, ThereAreNoCgroupsOfTheWholeMachine) {
+  const auto count = [](const std::string& cgroup) {
+    const TraceContents trace = Record(
+        true,
+        [] {
+          Spin(400 * kNsPerMs);
+          return 0;
+        },
+        cgroup);
+    return std::count_if(
+        trace.series.begin(), trace.series.end(), [&](const auto& one) {
+          return trace.strings.at(one.second.name).starts_with("cgroup_");
+        });
+  };
+  // Nobody is in this one: what is found is where the process was seen.
+  if (count("0::/sonde-nobody\n") == 0) GTEST_SKIP() << "it is in no cgroup";
+  EXPECT_EQ(count(""), 0);
 }
 
 TEST(Sampler, ReadsTheInterfacesOfTheTargetsNetwork) {
