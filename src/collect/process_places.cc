@@ -36,10 +36,10 @@ void ProcessPlaces::LookAt(Place& place) {
   networks_moved_ = true;
 }
 
-void ProcessPlaces::Look() {
+void ProcessPlaces::Look(size_t most) {
   auto at = places_.lower_bound(next_);
-  int looks = 0;
-  for (size_t i = 0; i < places_.size() && looks < kLooks; ++i) {
+  size_t looks = 0;
+  for (size_t i = 0; i < places_.size() && looks < most; ++i) {
     if (at == places_.end()) at = places_.begin();
     if (at->second.ran) {
       LookAt(at->second);

@@ -22,7 +22,7 @@ namespace sonde {
 // One thread. Does not own the samplers.
 class ProcessPlaces {
  public:
-  static constexpr int kLooks = 4;
+  static constexpr size_t kLooks = 4;
 
   // `cgroup` is null if cgroups are not to be followed.
   ProcessPlaces(CgroupSampler* cgroup, MachineSampler& machine)
@@ -32,7 +32,8 @@ class ProcessPlaces {
   void Ran(uint32_t number, pid_t pid);
   void Ended(uint32_t number);
 
-  void Look();
+  // At `most` of those that ran.
+  void Look(size_t most = kLooks);
 
  private:
   struct Place {

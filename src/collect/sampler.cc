@@ -118,6 +118,7 @@ class TreeSampler : public Sampler {
 
   ProcessState* FindPid(pid_t pid);
   void Sync(int64_t now_ns);
+  void FindPlaces();
   void SyncThreads(ProcessState& process, const ProcessTree::Live& live);
   void EndThread(ProcessState& process, ThreadState& thread);
   template <size_t n>
@@ -308,15 +309,26 @@ void TreeSampler::Sync(int64_t now_ns) {
   }
 }
 
+// Where everybody is must be known before the first counters are read: the
+// interfaces that are read first keep their plain names.
+void TreeSampler::FindPlaces() {
+  for (const auto& [number, process] : processes_)
+    places_.Ran(number, process.pid);
+  places_.Look(processes_.size());
+}
+
 void TreeSampler::Tick(int64_t now_ns) {
+  Sync(now_ns);
   if (now_ns + slack_ns_ >= next_machine_ns_) {
+    if (next_machine_ns_ == 0)
+      FindPlaces();
+    else
+      places_.Look();
     next_machine_ns_ = now_ns + kMachineEveryNs;
-    places_.Look();
     machine_.Tick(budget_);
     cgroup_.Tick(budget_);
   }
   devices_.Tick(now_ns);
-  Sync(now_ns);
   if (!processes_.empty() || !gone_.empty()) {
     // A group exists once it has a series.
     if (!processes_.empty()) {

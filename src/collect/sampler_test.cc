@@ -25,18 +25,24 @@ void Spin(int64_t ns) {
   }
 }
 
-// Records a child that runs `body`, by perf if it may, else by /proc.
-TraceContents Record(bool use_perf, const std::function<int()>& body,
-                     const std::string& cgroup = "") {
-  int gate[2];
-  CHECK(::pipe(gate) == 0);
+// Records a child that runs `body`, by perf if it may, else by /proc. It has
+// run `before` when the recording begins.
+TraceContents Record(
+    bool use_perf, const std::function<int()>& body,
+    const std::string& cgroup = "",
+    const std::function<void()>& before = [] {}) {
+  int gate[2], ready[2];
+  CHECK(::pipe(gate) == 0 && ::pipe(ready) == 0);
   const pid_t root = ::fork();
   CHECK(root >= 0);
+  char go;
   if (root == 0) {
-    char go;
+    before();
+    CHECK(::write(ready[1], "x", 1) == 1);
     CHECK(::read(gate[0], &go, 1) == 1);
     ::_exit(body());
   }
+  CHECK(::read(ready[0], &go, 1) == 1);
   auto bytes = std::make_shared<std::string>();
   const auto out = TraceWriter::CreateInMemory({}, bytes);
   const auto tree = ProcessTree::Follow(root, *out, {.use_perf = use_perf});
@@ -58,8 +64,7 @@ TraceContents Record(bool use_perf, const std::function<int()>& body,
   tree->Finish(NowNs());
   out->PutMeta("tree_source", tree->source());
   CHECK(out->Close().ok());
-  ::close(gate[0]);
-  ::close(gate[1]);
+  for (const int fd : {gate[0], gate[1], ready[0], ready[1]}) ::close(fd);
   return TraceContents::OfBytes(bytes);
 }
 
@@ -236,6 +241,31 @@ TEST(Sampler, ReadsTheInterfacesOfTheTargetsNetwork) {
         << trace.strings.at(row.label) << " is not the target's";
   }
   if (ours == 0) GTEST_SKIP() << "no interface but the loopback";
+}
+
+TEST(Sampler, OfANetworkThatIsNotTheTargetsNothingIsReadAtFirst) {
+  const TraceContents ours = Record(true, [] {
+    ::usleep(200'000);
+    return 0;
+  });
+  bool may = true;
+  const TraceContents trace = Record(
+      true,
+      [&may] {
+        ::usleep(200'000);
+        return may ? 0 : 1;
+      },
+      "", [&may] { may = ::unshare(CLONE_NEWNET) == 0; });
+  if (trace.processes.at(1).exit_code != 0)
+    GTEST_SKIP() << "no network namespace can be made";
+  const auto links = [](const TraceContents& of) {
+    return std::count_if(
+        of.series.begin(), of.series.end(), [&](const auto& one) {
+          return of.strings.at(one.second.name) == "net_rx_bytes";
+        });
+  };
+  if (links(ours) == 0) GTEST_SKIP() << "no interface but the loopback";
+  EXPECT_EQ(links(trace), 0) << "it has only a loopback";
 }
 
 TEST(Sampler, ReadsTheInterfacesOfEachNetworkOfTheTree) {
