@@ -358,6 +358,18 @@ class Builder {
     return std::max(0.0, other);
   }
 
+  // Not of labels with "@", of other namespaces: the same bytes pass both.
+  MaybeNumber GrowthOfOwnNetwork(std::string_view name) const {
+    MaybeNumber out;
+    for (const auto& [id, stat] : scan_.stats)
+      if (const Series& row = store_.series().at(id);
+          row.scope == Series::Scope::kMachine && stat.values > 0 &&
+          store_.Str(row.name) == name &&
+          store_.Str(row.label).find('@') == std::string_view::npos)
+        out = out.value_or(0) + std::max(0.0, stat.last - stat.first);
+    return out;
+  }
+
   void FindMachine() {
     MachineFacts& m = facts_.machine;
     double known_ns = 0, busy = 0, iowait = 0, steal = 0;
@@ -391,8 +403,8 @@ class Builder {
       m.swap_peak_bytes = std::max(0.0, *m.swap_total_bytes - swap_free->min);
     m.disk_read_bytes = scan_.GrowthOfMachine("disk_read_bytes");
     m.disk_write_bytes = scan_.GrowthOfMachine("disk_write_bytes");
-    m.net_rx_bytes = scan_.GrowthOfMachine("net_rx_bytes");
-    m.net_tx_bytes = scan_.GrowthOfMachine("net_tx_bytes");
+    m.net_rx_bytes = GrowthOfOwnNetwork("net_rx_bytes");
+    m.net_tx_bytes = GrowthOfOwnNetwork("net_tx_bytes");
     const auto pressure = [&](const char* name) -> MaybeNumber {
       const SeriesStat* stat = scan_.Find(kScope, 0, name);
       if (stat == nullptr || stat->covered_ns == 0) return std::nullopt;

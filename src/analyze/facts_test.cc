@@ -7,6 +7,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
+#include "analyze/made_text.h"
 
 namespace sonde {
 namespace {
@@ -320,6 +321,18 @@ TEST(FactsTest, PressureIsOfTheTimeItWasSampled) {
   const Facts facts = t.Make();
   EXPECT_NEAR(*facts.machine.psi_cpu_some, 0.25, 1e-9);
   EXPECT_FALSE(facts.machine.psi_io_some.has_value()) << "one value, no time";
+}
+
+TEST(FactsTest, BytesThatPassTwoNetworksCountOnce) {
+  const Facts facts = FactsOfText(
+      "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+      "series 3 scope=machine name=net_rx_bytes label=eth0 kind=total\n"
+      "series 4 scope=machine name=net_rx_bytes label=eth1 kind=total\n"
+      "series 5 scope=machine name=net_rx_bytes label=eth0@4026532 kind=total\n"
+      "ramp 3 to=10s slope=5MB/s\nramp 4 to=10s slope=1MB/s\n"
+      "ramp 5 to=10s slope=5MB/s\n");
+  EXPECT_NEAR(*facts.machine.net_rx_bytes, 60e6, 1e6);
+  EXPECT_FALSE(facts.machine.net_tx_bytes.has_value());
 }
 
 TEST(FactsTest, SlicesOfTheProgramAreSummedOverItsTracks) {
