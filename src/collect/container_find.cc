@@ -2,22 +2,13 @@
 // /proc/PID/cgroup, carry its id. Only a name needs the files, or the command,
 // of whoever gave it.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "base/fd.h"
@@ -26,8 +17,7 @@
 #include "collect/container.h"
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/pids.h"
-
-extern char** environ;
+#include "collect/run_tool.h"
 
 namespace sonde {
 namespace {
@@ -35,7 +25,6 @@ namespace {
 constexpr size_t kIdDigits = 64;
 constexpr size_t kLeastDigits = 4;  // of an id, to be taken for one
 constexpr size_t kMaxFile = 64 << 20;
-constexpr size_t kMaxAnswer = 4096;
 constexpr int64_t kAskNs = 5 * kNsPerSec;
 
 bool IsHex(std::string_view text) {
@@ -80,50 +69,12 @@ std::string IdInDocker(const std::string& name) {
   return "";
 }
 
-// What can be read from `fd` until the deadline; nothing if that passes first.
-std::optional<std::string> ReadUntil(int fd, int64_t deadline_ns) {
-  std::string text;
-  char buffer[256];
-  for (;;) {
-    const int64_t left_ms = (deadline_ns - NowNs()) / kNsPerMs;
-    pollfd poll = {fd, POLLIN, 0};
-    const int ready =
-        left_ms > 0 ? ::poll(&poll, 1, static_cast<int>(left_ms)) : 0;
-    if (ready == -1 && errno == EINTR) continue;
-    if (ready <= 0) return std::nullopt;
-    const ssize_t n = ::read(fd, buffer, sizeof(buffer));
-    if (n == -1 && errno == EINTR) continue;
-    if (n <= 0) return text;
-    if (text.size() < kMaxAnswer) text.append(buffer, static_cast<size_t>(n));
-  }
-}
-
 // The first line that a command prints; empty if it fails or takes too long.
 std::string Ask(const char* command, const std::string& name) {
-  int out[2];
-  if (::pipe2(out, O_CLOEXEC) != 0) return "";
-  const Fd read_end(out[0]);
-  Fd write_end(out[1]);
-  std::array<const char*, 7> argv = {
-      command,      "inspect", "--type", "container", "--format={{.Id}}",
-      name.c_str(), nullptr};
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, write_end.get(), 1);
-  ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-  pid_t pid = 0;
-  const int failed =
-      ::posix_spawnp(&pid, command, &files, nullptr,
-                     const_cast<char* const*>(argv.data()), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  write_end.Reset();
-  if (failed != 0) return "";
-  const auto text = ReadUntil(read_end.get(), NowNs() + kAskNs);
-  if (!text) ::kill(pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) == -1 && errno == EINTR) {
-  }
-  return text && status == 0 ? text->substr(0, text->find('\n')) : "";
+  const auto text = RunTool(
+      {command, "inspect", "--type", "container", "--format={{.Id}}", name},
+      kAskNs);
+  return text ? text->substr(0, text->find('\n')) : "";
 }
 
 std::string IdOfName(const std::string& name) {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "collect/gpu/ascend/run_tool.h"
+#include "collect/run_tool.h"
 
 namespace sonde {
 namespace {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "collect/gpu/ascend/run_tool.h"
 
 namespace sonde {
 namespace {
@@ -78,21 +77,6 @@ TEST(NpuSmi, CardsAreListedWithTheirChips) {
                       "\tChip Count : 1\n\n\tNPU ID : 3\n\tChip Count : 2\n"),
       (std::vector<std::pair<int, int>>{{0, 1}, {3, 2}}));
   EXPECT_TRUE(ParseNpuSmiList("Chip Count : 5\nNPU ID : -1\n").empty());
-}
-
-TEST(RunTool, GivesWhatIsPrinted) {
-  EXPECT_EQ(RunTool({"printf", "a b"}, 5 * kNsPerSec), "a b");
-  EXPECT_EQ(RunTool({"false"}, 5 * kNsPerSec), std::nullopt);
-  EXPECT_EQ(RunTool({"no-such-tool"}, 5 * kNsPerSec), std::nullopt);
-}
-
-TEST(RunTool, EndsWhatDoesNotEnd) {
-  const int64_t begin_ns = NowNs();
-  EXPECT_EQ(RunTool({"sleep", "100"}, 100 * kNsPerMs), std::nullopt);
-  EXPECT_EQ(RunTool({"sh", "-c", "sleep 100; :"}, 100 * kNsPerMs),
-            std::nullopt);
-  EXPECT_EQ(RunTool({"yes"}, 60 * kNsPerSec), std::nullopt);
-  EXPECT_LT(NowNs() - begin_ns, 20 * kNsPerSec);
 }
 
 }  // namespace

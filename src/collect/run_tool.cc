@@ -1,4 +1,4 @@
-#include "collect/gpu/ascend/run_tool.h"
+#include "collect/run_tool.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,10 @@ namespace {
 [[noreturn]] void Exec(const std::vector<std::string>& words, int output) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setpgid(0, 0);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
+  ::dup2(null, STDERR_FILENO);
   std::vector<char*> argv;
   for (const std::string& word : words)
     argv.push_back(const_cast<char*>(word.c_str()));
@@ -45,6 +48,19 @@ bool ReadAll(int fd, int64_t until_ns, std::string& out) {
   }
 }
 
+// Its status once it has ended; nothing if that takes too long. Who has closed
+// the output is about to end.
+std::optional<int> WaitUntil(pid_t pid, int64_t until_ns) {
+  for (;;) {
+    int status = 0;
+    const pid_t got = ::waitpid(pid, &status, WNOHANG);
+    if (got == pid) return status;
+    if ((got == -1 && errno != EINTR) || NowNs() >= until_ns)
+      return std::nullopt;
+    ::usleep(500);
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> RunTool(const std::vector<std::string>& words,
@@ -56,15 +72,18 @@ std::optional<std::string> RunTool(const std::vector<std::string>& words,
   ::close(ends[1]);
   const Fd output(ends[0]);
   if (pid < 0) return std::nullopt;
+  const int64_t until_ns = NowNs() + limit_ns;
   std::string text;
-  const bool whole = ReadAll(output.get(), NowNs() + limit_ns, text);
-  // With all that it has started, if it is its own group by now.
-  if (!whole) ::kill(-pid, SIGKILL), ::kill(pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) == -1 && errno == EINTR) {
-  }
-  if (!whole || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  std::optional<int> status;
+  if (ReadAll(output.get(), until_ns, text)) status = WaitUntil(pid, until_ns);
+  if (!status) {
+    // With all that it has started, if it is its own group by now.
+    ::kill(-pid, SIGKILL), ::kill(pid, SIGKILL);
+    while (::waitpid(pid, nullptr, 0) == -1 && errno == EINTR) {
+    }
     return std::nullopt;
+  }
+  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) return std::nullopt;
   return text;
 }
 

@@ -1,0 +1,34 @@
+#include "collect/run_tool.h"
+
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+TEST(RunTool, GivesWhatIsPrinted) {
+  EXPECT_EQ(RunTool({"printf", "a b"}, 5 * kNsPerSec), "a b");
+  EXPECT_EQ(RunTool({"false"}, 5 * kNsPerSec), std::nullopt);
+  EXPECT_EQ(RunTool({"no-such-tool"}, 5 * kNsPerSec), std::nullopt);
+}
+
+TEST(RunTool, ShowsNoErrorsAndGivesNothingToRead) {
+  EXPECT_EQ(RunTool({"sh", "-c", "cat; echo x >&2; echo y"}, 5 * kNsPerSec),
+            "y\n");
+}
+
+TEST(RunTool, EndsWhatDoesNotEnd) {
+  const int64_t begin_ns = NowNs();
+  EXPECT_EQ(RunTool({"sleep", "100"}, 100 * kNsPerMs), std::nullopt);
+  EXPECT_EQ(RunTool({"sh", "-c", "sleep 100; :"}, 100 * kNsPerMs),
+            std::nullopt);
+  EXPECT_EQ(RunTool({"sh", "-c", "exec >&-; sleep 100"}, 100 * kNsPerMs),
+            std::nullopt)
+      << "it prints nothing more, but does not end";
+  EXPECT_EQ(RunTool({"yes"}, 60 * kNsPerSec), std::nullopt);
+  EXPECT_LT(NowNs() - begin_ns, 20 * kNsPerSec);
+}
+
+}  // namespace
+}  // namespace sonde
