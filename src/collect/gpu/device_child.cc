@@ -229,7 +229,8 @@ DeviceChild::Answer DeviceChild::Read(size_t device, DeviceReading& out,
   const DeviceSlot& slot = page_->slots[device];
   for (int attempt = 0; attempt < 3; ++attempt) {
     const uint32_t version = slot.version.load(std::memory_order_acquire);
-    if (version == 0 || version % 2 != 0) continue;
+    if (version == 0) return Answer::kNotYet;
+    if (version % 2 != 0) continue;
     for (size_t i = 0; i < kFieldCount; ++i)
       out.*kFields[i] = slot.fields[i].load(std::memory_order_acquire);
     const size_t users = std::min<size_t>(
@@ -243,7 +244,7 @@ DeviceChild::Answer DeviceChild::Read(size_t device, DeviceReading& out,
     if (slot.version.load(std::memory_order_relaxed) == version)
       return answered ? Answer::kReading : Answer::kNothing;
   }
-  return Answer::kNotYet;
+  return Answer::kTorn;
 }
 
 }  // namespace sonde

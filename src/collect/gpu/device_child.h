@@ -48,6 +48,7 @@ class DeviceChild {
   int64_t interval_ns() const;
   enum class Answer {
     kNotYet,   // it has not been asked
+    kTorn,     // it is being written: ask again at the next tick
     kNothing,  // it did not answer when it was last asked
     kReading,
   };

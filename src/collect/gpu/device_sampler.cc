@@ -153,6 +153,7 @@ void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns,
     // They are asked in order, so the next ones have not been asked either.
     const auto answer = maker.child->Read(i, reading, time_ns);
     if (answer == DeviceChild::Answer::kNotYet) break;
+    if (answer == DeviceChild::Answer::kTorn) continue;
     if (time_ns == device.told_ns) continue;
     heard = true;
     if (!device.index && !may_number) continue;
@@ -206,7 +207,7 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
     values[2] = kNotRead;
   }
   if (!device.index) {
-    if (reading.users.empty() &&
+    if (UsersOf(reading).empty() &&
         std::all_of(values.begin(), values.end(),
                     [](double value) { return std::isnan(value); }))
       return;
@@ -240,12 +241,19 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
   WriteUsers(device, reading);
 }
 
-void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
-  std::map<uint32_t, double> now;
+// What processes of the tree have on it. Others do not concern us.
+std::map<uint32_t, double> DeviceSampler::UsersOf(
+    const DeviceReading& reading) {
+  std::map<uint32_t, double> out;
   for (const DeviceReading::User& user : reading.users)
     if (const uint32_t process = ProcessOf(user.pid);
         process != 0 && user.mem_bytes >= 0 && user.mem_bytes < 1e15)
-      now[process] += user.mem_bytes;
+      out[process] += user.mem_bytes;
+  return out;
+}
+
+void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
+  const std::map<uint32_t, double> now = UsersOf(reading);
   for (const auto& [process, series] : device.users)
     if (!now.contains(process)) {
       Open(device.time_ns);

@@ -81,6 +81,7 @@ class DeviceSampler {
   void Silent(Maker& maker, Device& device, const DeviceInfo& info);
   void Write(Device& device, const DeviceInfo& info,
              const DeviceReading& reading);
+  std::map<uint32_t, double> UsersOf(const DeviceReading& reading);
   void WriteUsers(Device& device, const DeviceReading& reading);
   void Restart(Maker& maker, int64_t now_ns);
   void End(Maker& maker, int64_t now_ns);

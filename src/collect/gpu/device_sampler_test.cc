@@ -19,6 +19,7 @@ namespace {
 struct Play {
   std::atomic<double> busy[2];    // of its devices; NaN: nothing to tell
   std::atomic<bool> fails[2];     // they do not answer
+  std::atomic<bool> used[2];      // somebody has memory on them
   std::atomic<bool> hangs;        // the library does
   std::atomic<int64_t> start_ns;  // it takes so long to start
   std::atomic<int64_t> burn_ns;   // and so much CPU time
@@ -39,6 +40,8 @@ class FakeSource : public DeviceSource {
     while (play_.hangs) ::usleep(1000);
     if (play_.fails[device]) return false;
     out.busy_pct = play_.busy[device];
+    // Nobody of ours.
+    if (play_.used[device]) out.users.push_back({1, 1e6});
     return true;
   }
 
@@ -88,7 +91,7 @@ class DeviceSamplerTest : public ::testing::Test {
       Play& play = plays[i];
       for (size_t device : {0, 1}) {
         play.busy[device] = kNotRead;
-        play.fails[device] = false;
+        play.fails[device] = play.used[device] = false;
       }
       play.hangs = false;
       play.start_ns = play.burn_ns = 0;
@@ -153,6 +156,15 @@ TEST_F(DeviceSamplerTest, ADeviceThatTellsNothingHasNoNumber) {
   EXPECT_TRUE(Told(trace, 0, "maker 1 1"));
   EXPECT_TRUE(Told(trace, 1, "maker 0 1"));
   EXPECT_EQ(trace.series.size(), 2);
+}
+
+TEST_F(DeviceSamplerTest, OneThatTellsOnlyStrangersHasNoNumber) {
+  plays[0].used[0] = true;
+  plays[0].busy[1] = 50;
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.5));
+  TickFor(300 * kNsPerMs);
+  EXPECT_TRUE(Told(End(), 0, "maker 0 1"));
 }
 
 TEST_F(DeviceSamplerTest, NumbersAreInTheOrderOfTheMakers) {
