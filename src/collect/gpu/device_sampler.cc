@@ -316,8 +316,8 @@ void DeviceSampler::Refuse(const char* what, const DeviceInfo& info,
 void DeviceSampler::Restart(Maker& maker, int64_t now_ns) {
   End(maker, now_ns);
   maker.child->Stop();
-  ended_cpu_ns_ += maker.child->cpu_ns();
-  maker.child.reset();  // it has been counted
+  // A killed one may take a while to die; then its time is known at the end.
+  ended_.push_back(std::move(maker.child));
   if (maker.starts < kMostStarts)
     maker.child = DeviceChild::Start(*maker.maker, root_, rate_hz_);
   if (!maker.child) {
@@ -362,12 +362,15 @@ void DeviceSampler::Gone(Device& device, int64_t now_ns) {
 }
 
 int64_t DeviceSampler::EndHelpers() {
-  int64_t sum = ended_cpu_ns_;
   for (Maker& maker : makers_) {
     if (!maker.child) continue;
-    maker.child->Stop();
-    sum += maker.child->cpu_ns();
+    ended_.push_back(std::move(maker.child));
     maker.over = true;
+  }
+  int64_t sum = 0;
+  for (const auto& child : ended_) {
+    child->Stop();
+    sum += child->cpu_ns();
   }
   return sum;
 }

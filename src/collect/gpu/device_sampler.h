@@ -97,8 +97,8 @@ class DeviceSampler {
   std::vector<Maker> makers_;
   uint32_t next_index_ = 0;
   bool tick_open_ = false;
-  int64_t tick_ns_ = 0;       // of the last tick
-  int64_t ended_cpu_ns_ = 0;  // of children that are gone
+  int64_t tick_ns_ = 0;                              // of the last tick
+  std::vector<std::unique_ptr<DeviceChild>> ended_;  // that were stopped
   // Users by the pids that drivers tell: a process (0: none of ours), and until
   // when that is believed.
   std::map<pid_t, std::pair<uint32_t, int64_t>> users_;
