@@ -358,14 +358,12 @@ class Builder {
     return std::max(0.0, other);
   }
 
-  // Not of labels with "@", of other namespaces: the same bytes pass both.
   MaybeNumber GrowthOfOwnNetwork(std::string_view name) const {
     MaybeNumber out;
     for (const auto& [id, stat] : scan_.stats)
       if (const Series& row = store_.series().at(id);
           row.scope == Series::Scope::kMachine && stat.values > 0 &&
-          store_.Str(row.name) == name &&
-          store_.Str(row.label).find('@') == std::string_view::npos)
+          store_.Str(row.name) == name && OfOwnNetwork(store_.Str(row.label)))
         out = out.value_or(0) + std::max(0.0, stat.last - stat.first);
     return out;
   }

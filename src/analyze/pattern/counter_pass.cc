@@ -78,7 +78,8 @@ class CounterPass {
       if (sources_[i].scope == row.scope && sources_[i].counter == counter &&
           (grows || sources_[i].scale != 1e9) &&
           (!sources_[i].scope_id || sources_[i].scope_id == row.scope_id) &&
-          (!sources_[i].label || *sources_[i].label == store_.Str(row.label)))
+          (!sources_[i].label || *sources_[i].label == store_.Str(row.label)) &&
+          (!sources_[i].own_network || OfOwnNetwork(store_.Str(row.label))))
         return i;
     return std::nullopt;
   }

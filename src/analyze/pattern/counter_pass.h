@@ -22,6 +22,8 @@ struct CounterSum {
   // Only those of one process, thread or device; only those of one label.
   std::optional<uint32_t> scope_id = std::nullopt;
   std::optional<std::string> label = std::nullopt;
+  // Not those of other networks than the command's: they may carry the same.
+  bool own_network = false;
 };
 
 // Reads the counters in one pass over the chunks of the grid's time and sums

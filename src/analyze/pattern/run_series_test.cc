@@ -331,6 +331,24 @@ TEST_F(CountersTest, WhoEndedInALostChunkHasEnded) {
   EXPECT_NEAR(memory.values[60], 1000, 1e-6);
 }
 
+TEST_F(CountersTest, TheSameBytesInAnotherNetworkCountOnce) {
+  const uint32_t own =
+      Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);
+  Series s;
+  s.group = 1;
+  s.scope = Series::Scope::kMachine;
+  s.name = w_->Intern("net_rx_bytes");
+  s.label = w_->Intern("eth0@4026532000");
+  s.kind = Series::Kind::kTotal;
+  const uint32_t other = w_->AddSeries(s);
+  for (int i = 0; i <= 100; ++i)
+    Tick(1, i, [&] {
+      w_->Set(own, i * 100);
+      w_->Set(other, i * 100);
+    });
+  EXPECT_NEAR(Read().Find("net_receive")->values[50], 1000, 1e-6);
+}
+
 TEST_F(CountersTest, APartDoesNotCountWhatWasBefore) {
   const uint32_t a =
       Add(Series::Scope::kMachine, 0, "net_rx_bytes", Series::Kind::kTotal);
