@@ -69,6 +69,8 @@ class Builder {
 
   Facts Build() {
     FindRun();
+    events_ = SessionEventsOf(store_);
+    FindJudgedFrom();
     scan_ = ScanCounters(store_, run_);
     facts_.ticks = scan_.ticks;
     facts_.windows = std::move(scan_.windows);
@@ -122,10 +124,17 @@ class Builder {
       run_.capacity_cores.reset();
   }
 
+  // A delay is the pause that the recording began with, however it ended.
+  void FindJudgedFrom() {
+    run_.judged_from_ns = run_.steady_ns;
+    if (run_.delay_ns && !events_.pauses.empty())
+      run_.judged_from_ns =
+          std::clamp(events_.pauses.front().end_ns, run_.begin_ns, run_.end_ns);
+  }
+
   void FindSessionEvents() {
-    SessionEvents events = SessionEventsOf(store_);
-    facts_.marks = std::move(events.marks);
-    for (const TimeRange& pause : events.pauses) {
+    facts_.marks = std::move(events_.marks);
+    for (const TimeRange& pause : events_.pauses) {
       const int64_t from = std::max(pause.begin_ns, run_.begin_ns);
       const int64_t to = std::min(pause.end_ns, run_.end_ns);
       run_.paused_ns = Add(run_.paused_ns, Elapsed(from, to));
@@ -213,8 +222,8 @@ class Builder {
         Growth(kScope, row.number, "involuntary_switches", born);
     t.judged_wait_ns = t.wait_ns;
     const SeriesStat* const wait = scan_.Find(kScope, row.number, "wait_ns");
-    if (wait != nullptr && wait->at_steady)
-      t.judged_wait_ns = AsNs(std::max(0.0, wait->last - *wait->at_steady));
+    if (wait != nullptr && wait->at_judged)
+      t.judged_wait_ns = AsNs(std::max(0.0, wait->last - *wait->at_judged));
     t.cores_used = CoresOf(t.cpu_ns, row.cpu_ns >= 0, row.start_ns, row.end_ns);
     return t;
   }
@@ -420,11 +429,11 @@ class Builder {
     JudgedFacts& judged = facts_.judged;
     judged = {run_.cpu_wall_ns, run_.cores_used, facts_.machine.other_cores,
               facts_.machine.psi_io_some};
-    if (!run_.steady_ns) return;
+    if (!run_.judged_from_ns) return;
     double cpu_ns = 0;
     judged.wall_ns = 0;
     for (CpuWindow& w : facts_.windows) {
-      if (w.from_ns < *run_.steady_ns) w.known = false;
+      if (w.from_ns < *run_.judged_from_ns) w.known = false;
       if (!w.known) continue;
       const int64_t ns = Elapsed(w.from_ns, w.to_ns);
       judged.wall_ns += ns;
@@ -437,12 +446,12 @@ class Builder {
     judged.psi_io_some.reset();
     const SeriesStat* io =
         scan_.Find(Series::Scope::kMachine, 0, "psi_io_some_ns");
-    if (io == nullptr || !io->at_steady) return;
-    const int64_t ns =
-        Elapsed(*run_.steady_ns, Add(io->first_ns, io->covered_ns));
+    if (io == nullptr || !io->at_judged) return;
+    const int64_t ns = Elapsed(std::max(*run_.judged_from_ns, io->first_ns),
+                               Add(io->first_ns, io->covered_ns));
     if (ns > 0)
       judged.psi_io_some = std::clamp(
-          (io->last - *io->at_steady) / static_cast<double>(ns), 0.0, 1.0);
+          (io->last - *io->at_judged) / static_cast<double>(ns), 0.0, 1.0);
   }
 
   void FindOverhead() {
@@ -460,6 +469,7 @@ class Builder {
   Facts facts_;
   const Store& store_;
   RunFacts& run_;
+  SessionEvents events_;
   Scan scan_;
   int64_t cpu_from_ns_ = 0, cpu_to_ns_ = 0;  // CPU times are known
 };

@@ -99,9 +99,10 @@ struct RunFacts {
   int64_t paused_ns = 0;   // of wall_ns: collection was paused
   MaybeNs delay_ns;        // `--delay`: nothing was to be sampled before
   int64_t sampled_ns = 0;  // of wall_ns: samples cover it
-  // `--delay auto` found the start-up to be over then; earlier windows are not
-  // known.
-  MaybeNs steady_ns;
+  MaybeNs steady_ns;       // `--delay auto` found the start-up over then
+  // When the delay or that start-up was over; earlier windows are not known.
+  // Absent if the whole run is judged.
+  MaybeNs judged_from_ns;
   MaybeNs cpu_ns;
   // The part of wall_ns that cpu_ns is of. All of it, unless nobody saw what
   // the processes used at its begin (they ran already) or its end (sonde was
@@ -123,8 +124,9 @@ struct RunFacts {
   MaybeNumber max_rss_bytes;
 };
 
-// The part of the run that the verdict is about: what comes after steady_ns, as
-// far as samples cover it; without that moment, the whole run.
+// The part of the run that the verdict is about: what comes after
+// judged_from_ns, as far as samples cover it; without that moment, the whole
+// run.
 struct JudgedFacts {
   int64_t wall_ns = 0;
   MaybeNumber cores_used, other_cores;

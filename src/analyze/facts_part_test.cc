@@ -4,6 +4,7 @@
 
 #include "analyze/facts.h"
 #include "analyze/made_run.h"
+#include "analyze/made_text.h"
 #include "analyze/scan.h"
 #include "analyze/steady.h"
 
@@ -70,6 +71,27 @@ TEST(FactsPartTest, WhatIsJudgedAfterTheStartUpAndTheStartUpAreTheWhole) {
   EXPECT_NEAR(start_up_ns + *facts.judged.cores_used *
                                 static_cast<double>(facts.judged.wall_ns),
               static_cast<double>(*facts.run.cpu_ns), 1e6);
+}
+
+TEST(FactsPartTest, WhatCameInTheDelayIsNotJudged) {
+  const Facts facts = FactsOfText(R"(meta started_ns 0
+meta ended_ns 20000000000
+meta delay_ns 8500000000
+meta cores 2
+meta rate_hz 10
+process 1 pid=100 name=train start=0 end=20s exit=0
+thread 1 process=1 tid=100 start=0 end=20s
+series 1 scope=process:1 name=cpu_ns
+ramp 1 from=8.5s to=20s value=8s slope=0.1s/s
+series 2 scope=thread:1 name=wait_ns
+ramp 2 from=8.5s to=20s value=7s slope=0.2s/s
+track 1 kind=machine name=session
+slice 1 0 8.5s paused
+)");
+  EXPECT_EQ(facts.judged.wall_ns, 11'500'000'000);
+  EXPECT_NEAR(*facts.judged.cores_used, 0.1, 0.01);
+  EXPECT_NEAR(*facts.run.cores_used, 9.15 / 20, 0.01) << "of the whole run";
+  EXPECT_NEAR(GreatestWait(facts), 0.2, 0.01);
 }
 
 }  // namespace

@@ -28,9 +28,10 @@ std::string OfCores(const Facts& facts) {
   std::string out = run.capacity_cores ? fmt::format("{:.2f} of {:g} cores",
                                                      used, *run.capacity_cores)
                                        : fmt::format("{:.2f} cores", used);
-  if (run.steady_ns)
-    out += fmt::format(" from {} on",
-                       FormatDuration(Elapsed(run.begin_ns, *run.steady_ns)));
+  if (run.judged_from_ns)
+    out +=
+        fmt::format(" from {} on",
+                    FormatDuration(Elapsed(run.begin_ns, *run.judged_from_ns)));
   else if (run.cpu_wall_ns < run.wall_ns)
     out += fmt::format(" in the {} that were sampled",
                        FormatDuration(run.cpu_wall_ns));
@@ -167,12 +168,14 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
   if (facts.EndedInDelay()) return OfDelay(facts);
   if ((facts.ticks > 0 && facts.ticks <= kMinTicks) || run.wall_ns < kMinWallNs)
     return TooFewSamples(facts);
-  if (run.steady_ns && facts.judged.wall_ns < kMinWallNs)
-    return {fmt::format("Its start-up took {} of {}: what came after it is too "
-                        "short to judge.",
-                        FormatDuration(Elapsed(run.begin_ns, *run.steady_ns)),
-                        FormatDuration(run.wall_ns)),
-            "Give it more to do, or judge all of it: " + RecordAgain(facts)};
+  if (run.judged_from_ns && facts.judged.wall_ns < kMinWallNs)
+    return {
+        fmt::format("Its {} took {} of {}: what came after it is too short to "
+                    "judge.",
+                    run.delay_ns ? "delay" : "start-up",
+                    FormatDuration(Elapsed(run.begin_ns, *run.judged_from_ns)),
+                    FormatDuration(run.wall_ns)),
+        "Give it more to do, or judge all of it: " + RecordAgain(facts)};
   if (!facts.judged.cores_used)
     return {fmt::format(
                 "Ran {}, but no CPU times were collected: it cannot be judged.",
@@ -188,8 +191,8 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
             "Held up by other programs: they used {:.2f} cores, this one "
             "{}; a thread was ready for {:.0f} % of {} without getting a core.",
             other, OfCores(facts), wait * 100,
-            run.steady_ns || run.cpu_wall_ns < run.wall_ns ? "that time"
-                                                           : "the run"),
+            run.judged_from_ns || run.cpu_wall_ns < run.wall_ns ? "that time"
+                                                                : "the run"),
         fmt::format("Run it again when they are done, or move them to other "
                     "cores (taskset) or behind it (nice): {}.",
                     kWhoElse)};

@@ -217,7 +217,10 @@ class Scanner {
         const bool first = f.stat.values == 0;
         const double before = first ? 0 : f.stat.last;
         f.stat.Add(value, now);
-        if (run_.steady_ns && now <= *run_.steady_ns) f.stat.at_steady = value;
+        if (run_.judged_from_ns &&
+            (now <= *run_.judged_from_ns ||
+             (first && f.born_ns < *run_.judged_from_ns)))
+          f.stat.at_judged = value;
         processes |= f.role == Role::kProcessCpu || f.role == Role::kThreadCpu;
         cores |= f.role == Role::kCore;
         if (!forward || f.role == Role::kOther || value < before) continue;

@@ -35,7 +35,9 @@ struct SeriesStat {
   int64_t first_ns = 0;    // tick of the first value
   int64_t last_ns = 0;     // tick of the last change
   int64_t covered_ns = 0;  // from the first value to its group's last tick
-  std::optional<double> at_steady;  // its value at run.steady_ns
+  // Its value at run.judged_from_ns, or the first one after it of what was
+  // there already.
+  std::optional<double> at_judged;
 
   void Add(double value, int64_t now_ns);
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyze/scan.h"
 #include "base/shell_word.h"
 #include "base/text.h"
@@ -120,8 +122,15 @@ std::string RunText(const Report& report) {
   if (run.max_rss_bytes)
     text += fmt::format(", at most {} in one process",
                         FormatBytes(*run.max_rss_bytes));
-  if (run.paused_ns > 0)
-    text += fmt::format(", paused {}", FormatDuration(run.paused_ns));
+  const int64_t delay_ns = run.delay_ns && run.judged_from_ns
+                               ? Elapsed(run.begin_ns, *run.judged_from_ns)
+                               : 0;
+  if (delay_ns > 0)
+    text += fmt::format(", delay {}",
+                        FormatDuration(std::min(delay_ns, *run.delay_ns)));
+  if (run.paused_ns > delay_ns)
+    text +=
+        fmt::format(", paused {}", FormatDuration(run.paused_ns - delay_ns));
   if (const std::string why = store.Meta("steady_why"); !why.empty())
     text += fmt::format(
         ", judged {} ({})",
@@ -130,8 +139,10 @@ std::string RunText(const Report& report) {
                   " on"
             : "as a whole",
         Printable(why, 120));
-  if (run.steady_ns && report.facts.judged.cores_used)
-    text += fmt::format(": {:.2f} cores used", *report.facts.judged.cores_used);
+  if (run.judged_from_ns && report.facts.judged.cores_used)
+    text += fmt::format("{}: {:.2f} cores used",
+                        run.steady_ns ? "" : ", after the delay",
+                        *report.facts.judged.cores_used);
   if (const std::string exit = store.Meta("exit"); !exit.empty())
     text += ", " + Printable(exit, 20);
   // The command itself, or what it left behind.
