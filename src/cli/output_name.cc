@@ -1,5 +1,7 @@
 #include "cli/output_name.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,13 @@ Result<std::string> WorkingDirectory() {
   error.hint =
       "choose where the trace goes: sonde run -o /tmp/run.sonde -- ...";
   return error;
+}
+
+// Whoever writes a trace holds its lock.
+bool IsBeingWritten(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file.valid() && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 &&
+         errno == EWOULDBLOCK;
 }
 
 Status CheckWritable(const std::string& dir, const char* hint) {
@@ -83,6 +92,10 @@ Result<std::string> ChooseOutput(const std::string& output,
     if (!force)
       return Error{Error::Kind::kIo, Printable(output) + ": exists already",
                    "choose another name with -o, or overwrite it with --force"};
+    if (IsBeingWritten(path))
+      return Error{Error::Kind::kIo, Printable(output) +
+                                         ": is still being recorded; choose "
+                                         "another name with -o"};
     return path;
   }
 

@@ -13,7 +13,8 @@ namespace sonde {
 std::string DefaultTraceName(const std::string& command, const tm& time);
 
 // Where the trace goes, as an absolute path that can be made (or with `force`
-// made anew). Without `output`, a fresh default name in the working directory.
+// made anew, unless it is still being recorded). Without `output`, a fresh
+// default name in the working directory.
 Result<std::string> ChooseOutput(const std::string& output,
                                  const std::string& command, bool force);
 

@@ -350,6 +350,29 @@ def refuses_to_overwrite():
     equal("mode", os.stat(trace).st_mode & 0o777, 0o600)
 
 
+def force_spares_a_trace_that_is_being_recorded():
+    trace = run.path("t.sonde")
+    first = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--", "cat"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        # What cat gives back shows that the recording has begun.
+        first.stdin.write(b"x")
+        first.stdin.flush()
+        equal("echo", first.stdout.read(1), b"x")
+        inode = os.stat(trace).st_ino
+        done = subprocess.run([run.sonde, "run", "--force", "-o", trace, "--", "echo", "y"],
+                              capture_output=True, text=True, timeout=20)
+        equal("status", done.returncode, 125)
+        equal("stdout", done.stdout, "")
+        true(f"says why: {done.stderr!r}", "still being recorded" in done.stderr)
+        equal("lines", done.stderr.count("\n"), 1)
+        equal("the file", os.stat(trace).st_ino, inode)
+    finally:
+        first.communicate()
+    equal("status of the first", first.returncode, 0)
+    run.check(trace)
+
+
 def a_start_that_fails_leaves_the_old_trace():
     trace = run.path("t.sonde")
     with open(trace, "w") as f:
@@ -410,6 +433,7 @@ def leaves_nothing_behind():
 
 
 for test in (nested_run_joins, wrong_words_before_the_start, refuses_to_overwrite,
+             force_spares_a_trace_that_is_being_recorded,
              a_start_that_fails_leaves_the_old_trace,
              a_closed_stream_ends_for_its_reader, never_replaces_a_device,
              default_names_do_not_collide, leaves_nothing_behind,
