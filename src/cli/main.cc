@@ -27,10 +27,30 @@ std::span<const Command> Commands() {
   return kCommands;
 }
 
+namespace {
+
+// An empty value, as of a variable that is not set, would look like none.
+Status CheckValues(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const int most = option->get_items_expected_max();
+    // Several words without a name are for the command to judge.
+    if (most == 0 || (most > 1 && option->get_positional())) continue;
+    for (const std::string& value : option->results())
+      if (value.empty())
+        return Error{
+            Error::Kind::kUsage,
+            app.get_name() + ": " + option->get_name() + " needs a value"};
+  }
+  return Ok();
+}
+
+}  // namespace
+
 Result<bool> ParseArgs(CLI::App& app, const Args& args) {
   try {
     // CLI11 takes its words from the back.
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+    TRY_OK(CheckValues(app));
     return true;
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help("sonde");
