@@ -64,26 +64,6 @@ struct RunArgs {
   SessionOptions options;
 };
 
-// An option that is not ours is most often the command's, written before it.
-Status CheckOptions(const Args& options, const CLI::App& app) {
-  for (size_t i = 0; i < options.size(); ++i) {
-    const std::string& word = options[i];
-    const std::string name = word.starts_with("--")
-                                 ? word.substr(0, word.find('='))
-                                 : word.substr(0, 2);
-    if (app.get_option_no_throw(name) != nullptr) {
-      i += TakesValue(app, word) ? 1 : 0;
-      continue;
-    }
-    const std::string shown = Printable(name, 60);
-    return Error{Error::Kind::kUsage, "run: there is no option " + shown,
-                 "is it the command's? then it stands behind it: sonde run -- "
-                 "COMMAND " +
-                     shown + "; `sonde run --help` lists ours"};
-  }
-  return Ok();
-}
-
 Result<RunArgs> Parse(const Args& args) {
   RunArgs run;
   CLI::App app("", "run");
@@ -96,7 +76,12 @@ Result<RunArgs> Parse(const Args& args) {
   const size_t start = CommandStart(args, app, options_end);
   const Args options(args.begin(),
                      args.begin() + static_cast<ptrdiff_t>(options_end));
-  TRY_OK(CheckOptions(options, app));
+  // One that is not ours is most often the command's, written before it.
+  if (const auto unknown = UnknownOption(options, app))
+    return Error{Error::Kind::kUsage, "run: there is no option " + *unknown,
+                 "is it the command's? then it stands behind it: sonde run -- "
+                 "COMMAND " +
+                     *unknown + "; `sonde run --help` lists ours"};
   TRY(const bool parsed, ParseArgs(app, options));
   if (!parsed || run.help) {
     run.help = true;

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
@@ -185,6 +183,11 @@ Result<int> RunWatch(const Args& words) {
   app.add_flag("-h,--help", help);
   size_t options_end = 0;
   const size_t command = CommandStart(words, app, options_end);
+  const Args given(words.begin(),
+                   words.begin() + static_cast<ptrdiff_t>(options_end));
+  if (const auto unknown = UnknownOption(given, app))
+    return Error{Error::Kind::kUsage, "watch: there is no option " + *unknown,
+                 "`sonde watch --help` lists them"};
   if (command < words.size())
     return NoCommand(
         {words.begin() + static_cast<ptrdiff_t>(command), words.end()});

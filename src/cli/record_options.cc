@@ -87,6 +87,19 @@ size_t CommandStart(const Args& args, const CLI::App& app,
   return options_end = args.size();
 }
 
+std::optional<std::string> UnknownOption(const Args& options,
+                                         const CLI::App& app) {
+  for (size_t i = 0; i < options.size(); ++i) {
+    const std::string& word = options[i];
+    const std::string name = word.starts_with("--")
+                                 ? word.substr(0, word.find('='))
+                                 : word.substr(0, 2);
+    if (app.get_option_no_throw(name) == nullptr) return Printable(name, 60);
+    if (TakesValue(app, word)) ++i;
+  }
+  return std::nullopt;
+}
+
 void AddRecordOptions(CLI::App& app, RecordArgs& args) {
   app.add_option("-o,--output", args.output);
   app.add_option("--rate", args.rate_hz);

@@ -4,6 +4,7 @@
 #ifndef SONDE_CLI_RECORD_OPTIONS_H_
 #define SONDE_CLI_RECORD_OPTIONS_H_
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -29,6 +30,11 @@ bool TakesValue(const CLI::App& app, const std::string& word);
 // Where a command begins among `args`: behind "--", or at the first word that
 // is neither an option nor an option's value. args.size() if there is none.
 size_t CommandStart(const Args& args, const CLI::App& app, size_t& options_end);
+
+// The first of `options` (what stands before options_end) that `app` does not
+// have, safe to print.
+std::optional<std::string> UnknownOption(const Args& options,
+                                         const CLI::App& app);
 
 // All of SessionOptions that they say. An Error of kind kUsage, beginning with
 // `verb`, if one makes no sense.
