@@ -110,6 +110,7 @@ class Builder {
     if (static_cast<double>(run_.wall_ns) > kMaxValue) run_.wall_ns = 0;
     run_.end_ns = Add(run_.begin_ns, run_.wall_ns);
 
+    run_.watched = !store_.Meta("watched").empty();
     run_.delay_ns = MetaNs(store_, "delay_ns");
     run_.steady_ns = MetaNs(store_, "steady_ns");
     run_.cores = MetaNumber(store_, "cores");

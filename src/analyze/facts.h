@@ -96,6 +96,7 @@ struct RunFacts {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   int64_t wall_ns = 0;
+  bool watched = false;    // it ran already, `sonde watch` came to it
   int64_t paused_ns = 0;   // of wall_ns: collection was paused
   MaybeNs delay_ns;        // `--delay`: nothing was to be sampled before
   int64_t sampled_ns = 0;  // of wall_ns: samples cover it

@@ -38,6 +38,26 @@ TEST(FactsPartTest, AWatchThatBeganLateCountsFromItsFirstSample) {
   EXPECT_NEAR(*facts.run.cores_used, 0.8, 1e-6);
 }
 
+TEST(FactsPartTest, WhatAWatchedProcessUsedBeforeIsNotCounted) {
+  const Facts facts = FactsOfText(R"(meta started_ns 1000000000
+meta ended_ns 3000000000
+meta watched "process 100"
+meta cores 2
+meta rate_hz 10
+process 1 pid=100 name=young start=300ms
+thread 1 process=1 tid=100 start=300ms
+series 1 scope=process:1 name=cpu_ns
+ramp 1 from=1s to=3s value=700ms slope=1s/s
+series 2 scope=thread:1 name=cpu_ns
+ramp 2 from=1s to=3s value=700ms slope=1s/s
+)");
+  EXPECT_EQ(facts.run.cpu_ns, 2 * kNsPerSec);
+  EXPECT_NEAR(*facts.run.cores_used, 1, 0.01);
+  EXPECT_NEAR(*facts.processes[0].cores_used, 1, 0.01);
+  EXPECT_NEAR(*facts.processes[0].threads[0].cores_used, 1, 0.01);
+  EXPECT_NEAR(facts.windows[0].tree_cores, 1, 0.01);
+}
+
 TEST(FactsPartTest, CoresOfAProcessAreOfItsWholeLife) {
   MadeRun run;
   run.workers = {{.name = "work",
@@ -46,7 +66,7 @@ TEST(FactsPartTest, CoresOfAProcessAreOfItsWholeLife) {
                   .to_s = 0.5,
                   .exact_ns = kNsPerSec}};
   EXPECT_NEAR(*run.Make().processes[0].cores_used, 1, 1e-6)
-      << "it began half a second before it was watched";
+      << "it was forked half a second before the recording began";
 }
 
 TEST(FactsPartTest, WhatIsJudgedAfterTheStartUpAndTheStartUpAreTheWhole) {

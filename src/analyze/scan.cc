@@ -393,11 +393,12 @@ int64_t Elapsed(int64_t from_ns, int64_t to_ns) {
 }
 
 bool BornInRun(int64_t start_ns, const RunFacts& run) {
-  // The command is forked a moment before the recording says it began.
-  constexpr int64_t kSlackNs = kNsPerSec;
+  // The command is forked a moment before the recording says it began. What is
+  // watched has worked before.
+  const int64_t slack_ns = run.watched ? 0 : kNsPerSec;
   return start_ns != kNoTime && (start_ns >= run.begin_ns ||
                                  (Elapsed(start_ns, run.begin_ns) > 0 &&
-                                  Elapsed(start_ns, run.begin_ns) <= kSlackNs));
+                                  Elapsed(start_ns, run.begin_ns) <= slack_ns));
 }
 
 void SeriesStat::Add(double value, int64_t now_ns) {
