@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "analyze/charts.h"
 #include "base/text.h"
@@ -46,6 +47,13 @@ Status WritePictures(const Report& report, const Charts& charts,
         names.empty() ? "nothing, for nothing was sampled" : names.c_str());
   }
   if (asked.html.empty()) return Ok();
+  // The name is not given by -o, as Output would have it.
+  if (std::error_code failure;
+      asked.html != "-" && !asked.force &&
+      std::filesystem::is_regular_file(asked.html, failure))
+    return Error{Error::Kind::kUsage,
+                 Printable(asked.html) + ": exists already",
+                 "--force, or another name"};
   ExportOptions options;
   options.force = asked.force;
   TRY(auto out, Output::Create(asked.html, options));
