@@ -17,8 +17,6 @@ namespace {
 
 // Below this many cores, a run mostly waits.
 constexpr double kWaitingCores = 0.25;
-constexpr double kSharedMachine = 0.25;
-constexpr double kHeldUp = 0.25;
 
 // "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many; and when, if
 // that is not the whole run.
@@ -98,8 +96,7 @@ std::string GetMoreSamples(const Facts& facts) {
     return "Give the recording more time: " + RecordAgain(facts, " --for 10s");
   if (by == "stop file" || by == "request" || by == "signal" || Killed(facts))
     return "The recording ended before there was enough. Let it go on for a "
-           "few "
-           "seconds at least: " +
+           "few seconds at least: " +
            RecordAgain(facts);
   if (by == "target gone")
     return "What it watched is gone. Record it from its start: sonde run -- "

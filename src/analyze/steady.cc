@@ -15,9 +15,6 @@ constexpr double kMaxTrim = 0.2;
 // Half of what it does at its busiest (but for the busiest tenth) is work.
 constexpr double kWorkLevel = 0.5;
 
-constexpr double kSharedMachine = 0.25;  // of the cores it may use
-constexpr double kHeldUp = 0.25;         // of the run
-
 // A command line of fewer characters says nothing beside a name.
 constexpr size_t kMinShown = 8;
 

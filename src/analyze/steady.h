@@ -35,6 +35,11 @@ struct Steady {
 inline constexpr int64_t kMinWallNs = 200'000'000;
 inline constexpr uint64_t kMinTicks = 10;
 
+// Others that have this share of the cores it may use share the machine with
+// it, and who waits for this share of the time is held up.
+inline constexpr double kSharedMachine = 0.25;
+inline constexpr double kHeldUp = 0.25;
+
 // Keeps pointers into facts.windows.
 Steady SteadyOf(const Facts& facts);
 
