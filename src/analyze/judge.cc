@@ -140,7 +140,8 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
   }
   Rank(out.findings);
   if (out.findings.empty()) {
-    PlainVerdict plain = PlainVerdictOf(facts, names.empty());
+    PlainVerdict plain = names.empty() ? PlainVerdictOf(facts)
+                                       : VerdictOfAsked(facts, out.rules);
     out.verdict = std::move(plain.verdict);
     out.advice = std::move(plain.advice);
   } else {

@@ -30,7 +30,7 @@ struct Judgement {
 // Asks the rules named, or all of them if `names` is empty. Names that are no
 // rule's are passed over. Findings are ranked by severity times gain, but one
 // that explains another comes before it; the verdict and its advice are the
-// first one's, or the facts' if there is none.
+// first one's; if there is none, the facts', or what the rules named said.
 Judgement Judge(const Facts& facts, const std::vector<std::string>& names = {});
 
 }  // namespace sonde

@@ -154,9 +154,8 @@ PlainVerdict OfDelay(const Facts& facts) {
 
 }  // namespace
 
-PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
-  const char* const nothing =
-      all_rules ? "No single limit found" : "The rules asked found nothing";
+PlainVerdict PlainVerdictOf(const Facts& facts) {
+  constexpr char kNothing[] = "No single limit found";
   const RunFacts& run = facts.run;
   if (facts.store->processes().empty() && facts.ticks == 0)
     return {"Nothing was recorded of any process: there is nothing to judge.",
@@ -195,7 +194,7 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
                     kWhoElse)};
   if (AcceleratorsWellUsed(facts))
     return {
-        fmt::format("{}: the accelerators were busy {} of the time.", nothing,
+        fmt::format("{}: the accelerators were busy {} of the time.", kNothing,
                     FormatShare(1 - AcceleratorsOf(facts).IdleShare())),
         "Look inside for what they compute: lower precision, better "
         "kernels and fewer copies make it less."};
@@ -205,17 +204,30 @@ PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules) {
   if (other >= kSharedMachine * capacity)
     return {fmt::format("{}, but it was not alone: the program used {}, other "
                         "programs {:.2f}.",
-                        nothing, OfCores(facts), other),
+                        kNothing, OfCores(facts), other),
             fmt::format("Record it again on a quiet machine before you believe "
                         "this: {}.",
                         kWhoElse)};
-  return {fmt::format("{}: the program used {}.", nothing, OfCores(facts)),
-          all_rules ? fmt::format("Look for phases and gaps on the timeline: "
-                                  "sonde export {} --to chrome, then open the "
-                                  "file at ui.perfetto.dev",
-                                  PathForShell(facts))
-                    : fmt::format("Ask all rules: sonde report {}",
-                                  PathForShell(facts))};
+  return {fmt::format("{}: the program used {}.", kNothing, OfCores(facts)),
+          fmt::format("Look for phases and gaps on the timeline: sonde export "
+                      "{} --to chrome, then open the file at ui.perfetto.dev",
+                      PathForShell(facts))};
+}
+
+PlainVerdict VerdictOfAsked(const Facts& facts,
+                            const std::vector<RuleState>& asked) {
+  std::string silent, unable;
+  for (const RuleState& one : asked) {
+    if (one.state == RuleState::State::kNotEnoughData)
+      unable += fmt::format("{}{} cannot tell ({})", unable.empty() ? "" : ", ",
+                            one.rule->name, one.why);
+    else
+      silent += (silent.empty() ? "" : ", ") + std::string(one.rule->name);
+  }
+  if (!silent.empty()) silent += " found nothing";
+  if (!silent.empty() && !unable.empty()) silent += "; ";
+  return {silent + unable + ". Other rules were not asked.",
+          "Ask all rules: sonde report " + PathForShell(facts)};
 }
 
 }  // namespace sonde

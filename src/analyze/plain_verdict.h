@@ -2,8 +2,10 @@
 #define SONDE_ANALYZE_PLAIN_VERDICT_H_
 
 #include <string>
+#include <vector>
 
 #include "analyze/facts.h"
+#include "analyze/judge.h"
 
 namespace sonde {
 
@@ -13,8 +15,12 @@ struct PlainVerdict {
   std::string verdict, advice;
 };
 
-// `all_rules`: all of them were asked.
-PlainVerdict PlainVerdictOf(const Facts& facts, bool all_rules);
+// If all rules were asked.
+PlainVerdict PlainVerdictOf(const Facts& facts);
+
+// If only these were: what they said, and nothing of what others might say.
+PlainVerdict VerdictOfAsked(const Facts& facts,
+                            const std::vector<RuleState>& asked);
 
 }  // namespace sonde
 
