@@ -51,13 +51,15 @@ void ProcessPlaces::Look(size_t most) {
   if (!networks_moved_) return;
   networks_moved_ = false;
   std::vector<NetworkPlace> networks;
-  for (const auto& [number, place] : places_)
-    if (place.network != 0 && std::none_of(networks.begin(), networks.end(),
-                                           [&](const NetworkPlace& one) {
-                                             return one.network ==
-                                                    place.network;
-                                           }))
+  for (const auto& [number, found] : places_) {
+    const Place& place = found;  // clang 14 captures no structured binding
+    const auto same = [&](const NetworkPlace& one) {
+      return one.network == place.network;
+    };
+    if (place.network != 0 &&
+        std::none_of(networks.begin(), networks.end(), same))
       networks.push_back({place.network, place.pid});
+  }
   // A tree of which nothing is known any more has not moved.
   if (!networks.empty()) machine_.FollowNetworks(networks);
 }
