@@ -193,11 +193,11 @@ bool DeviceChild::Reap(int options) {
   return true;
 }
 
-void DeviceChild::Stop() {
+void DeviceChild::Stop(int64_t wait_ns) {
   if (pid_ == 0) return;
   ::kill(pid_, SIGKILL);
-  // One that sits in a driver dies when that lets it go; nobody waits for it.
-  for (int i = 0; i < 20 && !Reap(WNOHANG); ++i) ::usleep(500);
+  const int64_t until_ns = NowNs() + wait_ns;
+  while (!Reap(WNOHANG) && NowNs() < until_ns) ::usleep(500);
 }
 
 DeviceChild::State DeviceChild::Look() {

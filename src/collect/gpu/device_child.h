@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/time.h"
 #include "collect/gpu/device.h"
 
 namespace sonde {
@@ -57,8 +58,9 @@ class DeviceChild {
 
   // CPU time it has used, once it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }
-  // Ends it now. It has no more readings.
-  void Stop();
+  // Ends it now; it has no more readings. Waits no longer than this for it to
+  // be gone, as one that sits in a driver dies only when that lets it go.
+  void Stop(int64_t wait_ns = 10 * kNsPerMs);
 
   // Devices of one maker, and processes that use one, beyond which nothing is
   // told.

@@ -24,6 +24,8 @@ constexpr int64_t kFreshNs = kNsPerSec;
 constexpr int64_t kNumberWaitNs = kNsPerSec;
 constexpr int kMostStarts = 4;
 constexpr int64_t kBelievedNs = 5 * kNsPerSec;
+// For libraries that do not die at once.
+constexpr int64_t kLongestEndNs = 500 * kNsPerMs;
 
 // One series of each device, and the values that can be.
 struct DeviceValue {
@@ -367,9 +369,13 @@ int64_t DeviceSampler::EndHelpers() {
     ended_.push_back(std::move(maker.child));
     maker.over = true;
   }
+  // What one has cost is known when it is gone: all are killed, then waited for
+  // together.
+  for (const auto& child : ended_) child->Stop(0);
+  const int64_t until_ns = NowNs() + kLongestEndNs;
   int64_t sum = 0;
   for (const auto& child : ended_) {
-    child->Stop();
+    child->Stop(std::max<int64_t>(until_ns - NowNs(), 0));
     sum += child->cpu_ns();
   }
   return sum;
