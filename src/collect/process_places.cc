@@ -12,7 +12,9 @@ namespace sonde {
 void ProcessPlaces::Ran(uint32_t number, pid_t pid) {
   Place& place = places_[number];
   place.pid = pid;
-  place.ran = true;
+  if (place.waits) return;
+  place.waits = true;
+  queue_.push_back(number);
 }
 
 void ProcessPlaces::Ended(uint32_t number) {
@@ -23,7 +25,7 @@ void ProcessPlaces::Ended(uint32_t number) {
 }
 
 void ProcessPlaces::LookAt(Place& place) {
-  place.ran = false;
+  place.waits = false;
   if (cgroup_ != nullptr)
     cgroup_->Add(
         ReadOnce(fmt::format("/proc/{}/cgroup", place.pid).c_str(), buffer_));
@@ -37,16 +39,12 @@ void ProcessPlaces::LookAt(Place& place) {
 }
 
 void ProcessPlaces::Look(size_t most) {
-  auto at = places_.lower_bound(next_);
-  size_t looks = 0;
-  for (size_t i = 0; i < places_.size() && looks < most; ++i) {
-    if (at == places_.end()) at = places_.begin();
-    if (at->second.ran) {
-      LookAt(at->second);
-      ++looks;
-    }
-    next_ = at->first + 1;
-    ++at;
+  for (size_t looks = 0; looks < most && !queue_.empty();) {
+    const auto at = places_.find(queue_.front());
+    queue_.pop_front();
+    if (at == places_.end()) continue;
+    LookAt(at->second);
+    ++looks;
   }
   if (!networks_moved_) return;
   networks_moved_ = false;
