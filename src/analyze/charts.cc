@@ -262,6 +262,7 @@ class Maker {
     Line("resident, shared pages counted in each process", gauge,
          Tree("rss_bytes"));
     Line("resident, shared pages counted once", gauge, Tree("pss_bytes"));
+    Line("of the first, pages of files", gauge, Tree("rss_file_bytes"));
     Plot("The machine", "bytes", facts_.machine.mem_total_bytes);
     std::vector<LineSpec::Member> used = Machine("mem_total_bytes");
     for (const auto& m : Machine("mem_available_bytes", -1)) used.push_back(m);

@@ -452,8 +452,11 @@ void TreeSampler::SampleSwitches(ProcessState& process) {
   for (ThreadState& thread : process.threads) {
     if (thread.ran) {
       thread.ran = false;
-      if (const auto switches = ParseSwitches(
-              Read(thread.status, process.pid, thread.tid, "status"))) {
+      const std::string_view status =
+          Read(thread.status, process.pid, thread.tid, "status");
+      if (const auto switches = ParseSwitches(status)) {
+        if (const auto files = any ? std::nullopt : ParseRssFileBytes(status))
+          Put(process, kRssFile, *files);
         thread.switches = *switches;
         Put(thread, kThreadVoluntary, switches->voluntary);
         Put(thread, kThreadInvoluntary, switches->involuntary);

@@ -1,5 +1,6 @@
 #include "collect/sampler.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -141,6 +142,33 @@ TEST(Sampler, AnIdleProcessAddsNoValues) {
   EXPECT_GE(trace.ticks.at(2).size(), 10u);
   // Its start, perhaps its end, and Gone.
   EXPECT_LE(trace.points.at(cpu).size(), 5u);
+}
+
+TEST(Sampler, PagesOfFilesAreTold) {
+  const TraceContents trace = Record(true, [] {
+    // Its own program is a file of some size.
+    const int fd = ::open("/proc/self/exe", O_RDONLY);
+    constexpr size_t kBytes = 4 << 20;
+    volatile const char* const file = static_cast<const char*>(
+        ::mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0));
+    for (size_t i = 0; i < kBytes; i += 4096) (void)file[i];
+    for (const int64_t end_ns = NowNs() + 1300 * kNsPerMs; NowNs() < end_ns;)
+      ::usleep(10'000);
+    return 0;
+  });
+  const uint32_t files =
+      trace.FindSeries("rss_file_bytes", Series::Scope::kProcess, 1);
+  const uint32_t rss =
+      trace.FindSeries("rss_bytes", Series::Scope::kProcess, 1);
+  ASSERT_NE(files, 0u);
+  ASSERT_NE(rss, 0u);
+  int64_t most_files = 0, most = 0;
+  for (const auto& point : trace.points.at(files))
+    most_files = std::max(most_files, point.value);
+  for (const auto& point : trace.points.at(rss))
+    most = std::max(most, point.value);
+  EXPECT_GE(most_files, 4 << 20);
+  EXPECT_LE(most_files, most);
 }
 
 TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {

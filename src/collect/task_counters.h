@@ -43,6 +43,7 @@ enum ProcessCounter : size_t {
   kVoluntary,
   kInvoluntary,
   kPss,
+  kRssFile,
   kProcessCounters,
 };
 inline constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
@@ -62,6 +63,7 @@ inline constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
     {"voluntary_switches", "1", kTotal, kSlowGroup},
     {"involuntary_switches", "1", kTotal, kSlowGroup},
     {"pss_bytes", "bytes", kGauge, kSlowGroup},
+    {"rss_file_bytes", "bytes", kGauge, kSlowGroup},
 }};
 
 enum ThreadCounter : size_t {

@@ -42,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 3:
       ParseSwitches(text);
+      ParseRssFileBytes(text);
       break;
     case 4:
       ParseSchedStat(text);

@@ -61,7 +61,7 @@ std::vector<ProcessMemory> MemoryOf(const Facts& facts, double least_bytes) {
   std::vector<ProcessMemory> out;
   for (const ProcessFacts& process : facts.processes)
     if (process.rss_peak_bytes.value_or(0) >= least_bytes)
-      out.push_back({&process, {}});
+      out.push_back({&process, {}, {}});
   std::stable_sort(out.begin(), out.end(),
                    [](const ProcessMemory& a, const ProcessMemory& b) {
                      return *a.process->rss_peak_bytes >
@@ -70,12 +70,14 @@ std::vector<ProcessMemory> MemoryOf(const Facts& facts, double least_bytes) {
   if (out.size() > kMostProcesses) out.resize(kMostProcesses);
   std::vector<CounterSum> sums;
   for (const ProcessMemory& one : out)
-    sums.push_back({"memory", "bytes", Series::Scope::kProcess, "rss_bytes", 1,
-                    one.process->row.number});
+    for (const char* const counter : {"rss_bytes", "rss_file_bytes"})
+      sums.push_back({"memory", "bytes", Series::Scope::kProcess, counter, 1,
+                      one.process->row.number});
   std::vector<RegularSeries> series =
       SumCounters(facts, facts.series->grid, sums);
   for (size_t i = 0; i < out.size(); ++i) {
-    out[i].bytes = std::move(series[i]);
+    out[i].bytes = std::move(series[2 * i]);
+    out[i].file_bytes = std::move(series[2 * i + 1]);
     CutToLife(out[i].bytes, out[i].process->row);
   }
   return out;

@@ -26,6 +26,7 @@ std::vector<Link> LinksOf(const Facts& facts);
 struct ProcessMemory {
   const ProcessFacts* process;  // of the facts
   RegularSeries bytes;
+  RegularSeries file_bytes;  // of them, pages of files; if collected
 };
 
 // Of the processes that had most, at least `least_bytes` of it at some time:

@@ -15,6 +15,7 @@ constexpr char kRun[] =
     "series 2 scope=process:2 name=cpu_ns\n"
     "series 3 scope=process:1 name=rss_bytes\n"
     "series 4 scope=process:2 name=rss_bytes\n"
+    "series 5 scope=process:2 name=rss_file_bytes\n"
     "series 6 scope=machine name=net_rx_bytes label=eth0 kind=total\n"
     "series 7 scope=machine name=net_tx_bytes label=veth1 kind=total\n"
     "ramp 1 to=10s slope=0.1s/s\nramp 2 from=1s to=9s slope=0.1s/s\n";
@@ -34,12 +35,14 @@ TEST(PartSeries, MemoryOfAProcessIsNotKnownOutsideOfItsLife) {
   const Facts facts =
       FactsOfText(kRun,
                   "ramp 3 to=10s value=10MB\nramp 4 from=1s to=9s value=50MB\n"
+                  "ramp 5 from=1s to=9s value=30MB\n"
                   "tick 2 9100ms 4=gone\n");
   const std::vector<ProcessMemory> memory = MemoryOf(facts, 20e6);
   ASSERT_EQ(memory.size(), 1u) << "one never had as much";
   EXPECT_EQ(memory[0].process->name, "worker");
   EXPECT_FALSE(memory[0].bytes.known[5]);
   EXPECT_NEAR(memory[0].bytes.values[50], 50e6, 1);
+  EXPECT_NEAR(memory[0].file_bytes.values[50], 30e6, 1);
   EXPECT_FALSE(memory[0].bytes.known[95]);
 }
 

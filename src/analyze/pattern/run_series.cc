@@ -33,6 +33,7 @@ const std::vector<CounterSum>& FixedSources() {
       {"tree_read_chars", "bytes/s", kProcess, "read_chars", 1e9},
       {"tree_faults", "1/s", kProcess, "major_faults", 1e9},
       {"tree_memory", "bytes", kProcess, "rss_bytes", 1},
+      {"tree_file_memory", "bytes", kProcess, "rss_file_bytes", 1},
       {"disk_read", "bytes/s", kMachine, "disk_read_bytes", 1e9},
       {"disk_write", "bytes/s", kMachine, "disk_write_bytes", 1e9},
       {"disk_busy", "share", kMachine, "disk_busy_ns", 1},

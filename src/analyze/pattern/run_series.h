@@ -23,6 +23,7 @@ namespace sonde {
 //   tree_read_chars bytes/s  pipes included
 //   tree_faults     1/s      pages that had to come from a disk
 //   tree_memory     bytes    resident, summed; shared pages count several times
+//   tree_file_memory  bytes  of it, pages of files
 //   machine_cpu     cores    busy, of the whole machine
 //   iowait          cores    idle with a disk request open
 //   disk_read       bytes/s  of all disks

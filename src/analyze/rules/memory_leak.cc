@@ -7,6 +7,9 @@
 // stretches it happens to noise in less than kMaxP of the cases. Others that
 // come and go or shrink hide the growth of one from the sum.
 //
+// Pages of files that it maps are no memory of its own: the system takes them
+// back whenever it wants. They are left out.
+//
 // Loading data climbs too, so a run shorter than kMinRun is not judged, and
 // growth at about the rate at which data comes in is worth knowing only.
 
@@ -90,6 +93,19 @@ std::optional<Room> RoomOf(const Facts& facts) {
   return out;
 }
 
+// Files are asked after more seldom: they count as when they were last, and
+// before that as when they were first.
+RegularSeries WithoutFiles(RegularSeries memory, const RegularSeries& files) {
+  const auto first = std::find(files.known.begin(), files.known.end(), 1);
+  if (first == files.known.end()) return memory;
+  double bytes = files.values[static_cast<size_t>(first - files.known.begin())];
+  for (size_t i = 0; i < memory.size() && i < files.size(); ++i) {
+    if (files.known[i]) bytes = files.values[i];
+    memory.values[i] = std::max(0.0, memory.values[i] - bytes);
+  }
+  return memory;
+}
+
 // Memory that climbs.
 struct Growth {
   Trend trend;
@@ -119,7 +135,8 @@ std::optional<Growth> GrowthOfOne(const Facts& facts,
                                   const SteadySeries& series) {
   std::optional<Growth> out;
   for (const ProcessMemory& one : MemoryOf(facts, kMinBytes)) {
-    const SeriesView memory = series.Of(one.bytes);
+    const SeriesView memory =
+        series.Of(WithoutFiles(one.bytes, one.file_bytes));
     const size_t known = memory.part().KnownCount();
     if (known < kMinWindows ||
         static_cast<double>(known) <
@@ -174,7 +191,8 @@ Outcome MemoryLeak(const Facts& facts) {
         fmt::format("growth is not judged in less than {} and {} samples",
                     FormatDuration(kMinRunNs), kMinWindows));
 
-  std::optional<Growth> growth = GrowthOf(memory.part());
+  std::optional<Growth> growth = GrowthOf(
+      WithoutFiles(memory.part(), series.Find("tree_file_memory").part()));
   if (!growth) growth = GrowthOfOne(facts, series);
   if (!growth) return {};
 

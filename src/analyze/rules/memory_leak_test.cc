@@ -55,6 +55,27 @@ TEST(MemoryLeakTest, TheNearestLimitCounts) {
       << outcome.findings[0].summary;
 }
 
+TEST(MemoryLeakTest, PagesOfMappedFilesAreNoMemoryOfItsOwn) {
+  // As they were a second ago, at most.
+  const auto files = [](double per_s) -> MadeRun::Load {
+    return [=](double s) { return 90e6 + per_s * std::floor(s); };
+  };
+  Facts facts = Grows(Ramp(100e6, 20e6));
+  PutSeries(facts, "tree_file_memory", files(20e6));
+  EXPECT_FALSE(Fires(facts));
+  PutSeries(facts, "tree_file_memory", files(2e6));
+  EXPECT_TRUE(Fires(facts));
+  // Libraries are files as well, and are told of late.
+  facts = Grows(Ramp(300e6, 20e6));
+  PutSeries(facts, "tree_file_memory", files(0));
+  auto late = std::make_shared<RunSeries>(*facts.series);
+  for (RegularSeries& one : late->all)
+    if (one.name == "tree_file_memory")
+      for (size_t i = 0; i < 30; ++i) one.known[i] = 0;
+  facts.series = late;
+  EXPECT_TRUE(Fires(facts));
+}
+
 TEST(MemoryLeakTest, AFarLimitIsLessSevere) {
   const auto severity = [](double per_s) {
     Facts facts = Grows(Ramp(10e6, per_s));

@@ -86,6 +86,15 @@ TEST(Switches, ANameCannotForgeThem) {
   EXPECT_FALSE(ParseSwitches("voluntary_ctxt_switches:\t11\n"));
 }
 
+TEST(RssFile, IsRead) {
+  EXPECT_EQ(ParseRssFileBytes("VmRSS:\t  9 kB\nRssAnon:\t  4 kB\n"
+                              "RssFile:\t    5 kB\nRssShmem:\t 0 kB\n"),
+            5120u);
+  EXPECT_FALSE(ParseRssFileBytes("Name:\t\\nRssFile: 5 kB\nState:\tS\n"));
+  EXPECT_FALSE(ParseRssFileBytes("\nRssFile:"));
+  EXPECT_FALSE(ParseRssFileBytes("\nRssFile: 99999999999999999 kB"));
+}
+
 TEST(SmallFiles, AreRead) {
   const auto sched = ParseSchedStat("123 456 7\n");
   ASSERT_TRUE(sched);

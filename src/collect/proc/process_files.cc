@@ -146,6 +146,18 @@ std::optional<Switches> ParseSwitches(std::string_view text) {
   return Switches{*voluntary, *involuntary};
 }
 
+std::optional<uint64_t> ParseRssFileBytes(std::string_view text) {
+  // A name has no line ends: the kernel writes them as \\n.
+  constexpr std::string_view kKey = "\nRssFile:";
+  const size_t at = text.find(kKey);
+  uint64_t kilobytes = 0, bytes = 0;
+  if (at == std::string_view::npos ||
+      !TextScanner(text.substr(at + kKey.size())).Number(&kilobytes) ||
+      __builtin_mul_overflow(kilobytes, uint64_t{1024}, &bytes))
+    return std::nullopt;
+  return bytes;
+}
+
 std::optional<SchedStat> ParseSchedStat(std::string_view text) {
   TextScanner in(text);
   SchedStat out;

@@ -50,6 +50,8 @@ struct Switches {
   uint64_t involuntary = 0;
 };
 std::optional<Switches> ParseSwitches(std::string_view text);
+// The same file: of the resident memory, pages of files.
+std::optional<uint64_t> ParseRssFileBytes(std::string_view text);
 
 // /proc/PID/task/TID/schedstat.
 struct SchedStat {
