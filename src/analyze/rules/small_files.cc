@@ -51,6 +51,16 @@ constexpr double kNear = 0.02;
 
 bool Near(double a, double b) { return std::abs(a - b) <= kNear * b; }
 
+// By medians: a program that was itself loaded, or wrote its data first, has
+// read otherwise for a while.
+bool ReadsBlocks(const SeriesView& calls, const SeriesView& chars,
+                 const SeriesView& from_disk) {
+  const double bytes = chars.QuantileAt(0.5);
+  const double each = bytes / calls.QuantileAt(0.5);
+  return Near(from_disk.QuantileAt(0.5), bytes) &&
+         Near(each, kBlock * std::max(1.0, std::round(each / kBlock)));
+}
+
 // Who made most read calls; null if nobody.
 const ProcessFacts* Caller(const Facts& facts) {
   const ProcessFacts* best = nullptr;
@@ -120,9 +130,7 @@ Outcome SmallFiles(const Facts& facts) {
                              series.Find("cgroup_psi_io").Mean()));
   const double from_disk = series.Find("tree_read").Mean();
   const double each = chars.Mean() / calls.Mean();
-  if (Near(from_disk, chars.Mean()) &&
-      Near(each, kBlock * std::max(1.0, std::round(each / kBlock))))
-    return {};
+  if (ReadsBlocks(calls, chars, series.Find("tree_read"))) return {};
   const bool computes = ready >= kMinCores && cost_share >= kMinCost &&
                         (!kernel_known || Payers(facts) >= kMinPayers);
   const bool waits = stalled >= kWaits &&

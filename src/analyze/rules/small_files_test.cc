@@ -87,6 +87,9 @@ TEST(SmallFilesTest, BlocksPastThePageCacheAreNoFiles) {
   PutSeries(facts, "psi_io", MadeRun::Always(0.6));
   PutSeries(facts, "tree_read", MadeRun::Always(50'000 * 8192.0));
   EXPECT_FALSE(Fires(facts));
+  PutSeries(facts, "tree_read",
+            [](double s) { return (s < 1 ? 2 : 1) * 50'000 * 8192.0; });
+  EXPECT_FALSE(Fires(facts)) << "only the program itself was read besides";
   PutSeries(facts, "tree_read", MadeRun::Always(50'000 * 9000.0));
   EXPECT_TRUE(Fires(facts)) << "whole pages and directories came along";
 }
