@@ -26,11 +26,11 @@
 #include "collect/cgroup_sampler.h"
 #include "collect/gpu/device_sampler.h"
 #include "collect/machine_sampler.h"
-#include "collect/own_io.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
 #include "collect/process_places.h"
 #include "collect/task_counters.h"
+#include "collect/task_state.h"
 
 namespace sonde {
 namespace {
@@ -49,35 +49,6 @@ constexpr int64_t kPssLongNs = 5 * kNsPerMs;
 constexpr int64_t kPssLongEveryNs = 60 * kNsPerSec;
 constexpr int64_t kPssShare = 1000;  // at most 1/1000 of the time
 constexpr int64_t kPssMostCreditNs = 20 * kNsPerMs;
-
-struct ThreadState {
-  uint32_t number = 0;
-  pid_t tid = 0;
-  ProcFile schedstat, status;
-  uint64_t run_ns = UINT64_MAX;
-  bool ran = true;  // since its switches were read
-  Switches switches;
-  std::array<uint32_t, kThreadCounters> series = {};
-};
-
-struct ProcessState {
-  uint32_t number = 0;
-  pid_t pid = 0;
-  clockid_t clock = 0;
-  int64_t cpu_ns = -1;
-  pid_t parent = 0;
-  OwnIo own_io;
-  int64_t files_cpu_ns = -1;  // its CPU clock when its files were read
-  int64_t files_ns = 0;       // and when that was
-  ProcFile stat, io;
-  bool io_denied = false;
-  std::vector<ThreadState> threads;  // by number, ascending
-  Switches ended_switches;           // of threads that are gone
-  bool ran = true;                   // since switches were read
-  bool ran_for_pss = true;
-  int64_t next_pss_ns = 0;
-  std::array<uint32_t, kProcessCounters> series = {};
-};
 
 uint64_t BytesOf(const OwnIo& io) {
   return io.own().read_bytes + io.own().write_bytes;
