@@ -291,6 +291,8 @@ std::string FormatValue(double value, std::string_view unit) {
   if (unit == "bytes") return sign + FormatBytes(std::abs(value));
   if (unit == "bytes/s") return sign + FormatBytes(std::abs(value)) + "/s";
   if (unit == "share") return FormatShare(value);
+  if (unit == "1") unit = {};
+  if (unit == "1/s") return fmt::format("{:.3g}/s", value);
   return fmt::format("{:.3g}{}{}", value, unit.empty() ? "" : " ", unit);
 }
 

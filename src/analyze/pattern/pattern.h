@@ -63,7 +63,7 @@ struct Pattern {
 // Never fails: what fits nothing is irregular, what is hardly known unknown.
 Pattern PatternOf(const RegularSeries& series, const PatternContext& context);
 
-// A value with its unit: "3.8 cores", "1.50 GB/s", "41.0 %".
+// A value with its unit: "3.8 cores", "1.50 GB/s", "41.0 %", "12/s".
 std::string FormatValue(double value, std::string_view unit);
 
 }  // namespace sonde

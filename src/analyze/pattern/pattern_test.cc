@@ -215,6 +215,8 @@ TEST(PatternTest, ValuesHaveTheirUnits) {
   EXPECT_EQ(FormatValue(-2e3, "bytes"), "-2.00 kB");
   EXPECT_EQ(FormatValue(0.41, "share"), "41.0 %");
   EXPECT_EQ(FormatValue(3.804, "cores"), "3.8 cores");
+  EXPECT_EQ(FormatValue(6, "1"), "6");
+  EXPECT_EQ(FormatValue(12, "1/s"), "12/s");
   EXPECT_EQ(FormatValue(12, ""), "12");
 }
 
