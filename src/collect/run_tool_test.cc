@@ -1,6 +1,7 @@
 #include "collect/run_tool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/time.h"
 
@@ -14,8 +15,18 @@ TEST(RunTool, GivesWhatIsPrinted) {
 }
 
 TEST(RunTool, ShowsNoErrorsAndGivesNothingToRead) {
+  // Something that could be read is at hand.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "z\n", 2), 2);
+  ::close(ends[1]);
+  const int kept = ::dup(0);
+  ASSERT_EQ(::dup2(ends[0], 0), 0);
+  ::close(ends[0]);
   EXPECT_EQ(RunTool({"sh", "-c", "cat; echo x >&2; echo y"}, 5 * kNsPerSec),
             "y\n");
+  ::dup2(kept, 0);
+  ::close(kept);
 }
 
 TEST(RunTool, EndsWhatDoesNotEnd) {
