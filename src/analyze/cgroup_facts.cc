@@ -53,6 +53,8 @@ CgroupFacts FactsOf(std::string_view path, const Stats& stats) {
   out.periods = Growth(stats, "cgroup_cpu_periods");
   out.throttled_periods = Growth(stats, "cgroup_cpu_throttled_periods");
   out.throttled_ns = GrowthNs(stats, "cgroup_cpu_throttled_ns");
+  if (const SeriesStat* const held = Find(stats, "cgroup_cpu_throttled_ns"))
+    out.covered_ns = held->covered_ns;
   out.memory_peak_bytes = Peak(stats, "cgroup_memory_bytes");
   // A limit may be changed: the last is what holds now.
   if (const SeriesStat* const limit = Find(stats, "cgroup_memory_limit_bytes"))

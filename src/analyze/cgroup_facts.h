@@ -20,6 +20,7 @@ struct CgroupFacts {
   std::optional<double> cpu_limit_cores;  // of its own
   std::optional<double> periods, throttled_periods;
   std::optional<int64_t> throttled_ns;  // summed over its threads' waiting CPUs
+  int64_t covered_ns = 0;               // the time that the three before are of
   // The most at a sample; the limit, if it has one.
   std::optional<double> memory_peak_bytes, memory_limit_bytes;
   std::optional<double>

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "analyze/pattern/run_series.h"
+#include "analyze/scan.h"
 
 namespace sonde {
 namespace {
@@ -54,9 +55,7 @@ DeviceFacts DeviceFactsOf(const RunSeries& series, uint32_t index) {
     out.memory_mean_share = *Mean(memory) / *out.memory_total_bytes;
     out.memory_peak_share = *out.memory_peak_bytes / *out.memory_total_bytes;
   }
-  std::vector<double> throttled = ValuesOf(series, index, "throttle");
-  for (double& bits : throttled) bits = bits > 0 ? 1 : 0;
-  out.throttled_share = Mean(throttled);
+  out.throttled_share = Mean(ValuesOf(series, index, "throttle"));
   out.clock_mean_mhz = Mean(ValuesOf(series, index, "clock"));
   out.power_mean_w = Mean(ValuesOf(series, index, "power"));
   out.temperature_peak_c = Peak(ValuesOf(series, index, "temperature"));
@@ -80,10 +79,12 @@ std::vector<DeviceFacts> DevicesOf(const Store& store,
                                    const RunSeries& series) {
   std::map<uint32_t, std::string_view> names;
   std::map<uint32_t, std::set<uint32_t>> holders;
+  std::set<uint32_t> told;
   for (const auto& [id, row] : store.series()) {
     if (row.scope == Series::Scope::kDevice) {
       std::string_view& name = names[row.scope_id];
       if (name.empty()) name = store.Str(row.label);
+      if (store.Str(row.name) == "gpu_users") told.insert(row.scope_id);
     } else if (row.scope == Series::Scope::kProcess &&
                store.Str(row.name) == "gpu_mem_used_bytes") {
       if (const auto index = IndexOf(store.Str(row.label)))
@@ -95,9 +96,25 @@ std::vector<DeviceFacts> DevicesOf(const Store& store,
     DeviceFacts one = DeviceFactsOf(series, index);
     one.name = name;
     one.holders.assign(holders[index].begin(), holders[index].end());
+    one.tells_users = told.contains(index) || !one.holders.empty();
     out.push_back(std::move(one));
   }
   return out;
+}
+
+void PutPeaks(const Scan& scan, std::vector<DeviceFacts>& devices) {
+  for (DeviceFacts& one : devices) {
+    const auto find = [&](const char* name) {
+      return scan.Find(Series::Scope::kDevice, one.index, name);
+    };
+    if (const SeriesStat* const used = find("gpu_mem_used_bytes")) {
+      one.memory_peak_bytes = used->max;
+      if (one.memory_total_bytes.value_or(0) > 0)
+        one.memory_peak_share = used->max / *one.memory_total_bytes;
+    }
+    if (const SeriesStat* const heat = find("gpu_temp_c"))
+      one.temperature_peak_c = heat->max;
+  }
 }
 
 }  // namespace sonde

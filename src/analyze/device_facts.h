@@ -11,6 +11,7 @@
 namespace sonde {
 
 struct RunSeries;
+struct Scan;
 
 // One accelerator while it was recorded, whoever used it. What it does not tell
 // is absent. Shares and means are over the time for which they are known.
@@ -27,13 +28,19 @@ struct DeviceFacts {
   // Numbers of the run's processes that held memory on it. Empty also if the
   // device does not tell who does.
   std::vector<uint32_t> holders;
+  // It told of somebody who uses it, the run's or not.
+  bool tells_users = false;
 };
 
 // What the series tell of one device: all but its name and its holders.
 DeviceFacts DeviceFactsOf(const RunSeries& series, uint32_t index);
 
-// By index. Of windows of the run, so what is shorter than one is smoothed.
+// By index. Of windows of the run, so what is shorter than one is smoothed,
+// also the peaks.
 std::vector<DeviceFacts> DevicesOf(const Store& store, const RunSeries& series);
+
+// The peaks of the samples themselves.
+void PutPeaks(const Scan& scan, std::vector<DeviceFacts>& devices);
 
 }  // namespace sonde
 

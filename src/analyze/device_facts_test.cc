@@ -1,8 +1,10 @@
 #include "analyze/device_facts.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "analyze/facts.h"
+#include "analyze/pattern/run_series.h"
 #include "base/check.h"
 #include "trace/text_reader.h"
 
@@ -63,6 +65,39 @@ TEST(DeviceFactsTest, TellsWhatEachDeviceTells) {
 
 TEST(DeviceFactsTest, WithoutADeviceThereIsNone) {
   EXPECT_TRUE(FactsOfText("sonde-text 0\n").devices.empty());
+}
+
+// An hour at ten samples a second: a window has several of them.
+TEST(DeviceFactsTest, ALongRunKeepsItsPeaksAndReasons) {
+  std::string text =
+      "sonde-text 0\nmeta started_ns 0\nmeta ended_ns 3600000000000\n"
+      "meta rate_hz 10\nprocess 7 pid=70 name=train start=0\n"
+      "series 1 group=5 scope=device:0 name=gpu_mem_used_bytes\n"
+      "series 2 group=5 scope=device:0 name=gpu_mem_total_bytes\n"
+      "series 3 group=5 scope=device:0 name=gpu_temp_c\n"
+      "series 4 group=5 scope=device:0 name=gpu_throttle\n"
+      "tick 5 0 2=16000\n";
+  for (int i = 0; i <= 36000; i += 5) {
+    const bool high = i % 50 == 0;
+    text += fmt::format("tick 5 {}ms 1={} 3={} 4={}\n", i * 100,
+                        high ? 15700 : 9600, high ? 88 : 60, high ? 5 : 0);
+  }
+  const Facts facts = FactsOfText(text);
+  ASSERT_EQ(facts.devices.size(), 1u);
+  const DeviceFacts& one = facts.devices[0];
+  EXPECT_EQ(*one.memory_peak_bytes, 15700);
+  EXPECT_NEAR(*one.memory_peak_share, 15700.0 / 16000, 1e-9);
+  EXPECT_EQ(*one.temperature_peak_c, 88);
+  EXPECT_NEAR(*one.throttled_share, 0.1, 0.005);
+  const auto mean = [&](const char* name) {
+    const RegularSeries* const series = facts.series->Find(name);
+    double sum = 0;
+    for (const double v : series->values) sum += v;
+    return sum / static_cast<double>(series->size());
+  };
+  EXPECT_NEAR(mean("gpu0_throttle"), 0.1, 0.005);
+  EXPECT_NEAR(mean("gpu0_throttle_power"), 0.1, 0.005);
+  EXPECT_EQ(mean("gpu0_throttle_heat"), 0);
 }
 
 }  // namespace

@@ -87,6 +87,9 @@ class Builder {
     return std::move(facts_);
   }
 
+  // Of what was built.
+  const Scan& scan() const { return scan_; }
+
  private:
   void FindRun() {
     const auto root = store_.processes().find(1);
@@ -411,6 +414,7 @@ class Builder {
       m.swap_peak_bytes = std::max(0.0, *m.swap_total_bytes - swap_free->min);
     m.disk_read_bytes = scan_.GrowthOfMachine("disk_read_bytes");
     m.disk_write_bytes = scan_.GrowthOfMachine("disk_write_bytes");
+    m.disk_reads = scan_.GrowthOfMachine("disk_reads");
     m.net_rx_bytes = GrowthOfOwnNetwork("net_rx_bytes");
     m.net_tx_bytes = GrowthOfOwnNetwork("net_tx_bytes");
     const auto pressure = [&](const char* name) -> MaybeNumber {
@@ -500,9 +504,11 @@ const ThreadFacts* Facts::FindThread(uint32_t process, uint32_t thread) const {
 }
 
 Facts FactsOf(std::shared_ptr<const Store> store) {
-  Facts facts = Builder(std::move(store)).Build();
+  Builder builder(std::move(store));
+  Facts facts = builder.Build();
   facts.series = std::make_shared<RunSeries>(RunSeriesOf(facts));
   facts.devices = DevicesOf(*facts.store, *facts.series);
+  PutPeaks(builder.scan(), facts.devices);
   return facts;
 }
 

@@ -86,6 +86,7 @@ struct MachineFacts {
   MaybeNumber mem_total_bytes, mem_peak_bytes, swap_total_bytes,
       swap_peak_bytes;
   MaybeNumber disk_read_bytes, disk_write_bytes, net_rx_bytes, net_tx_bytes;
+  MaybeNumber disk_reads;  // requests to the disks
   // Shares of the time in which something waited (pressure).
   MaybeNumber psi_cpu_some, psi_io_some, psi_memory_some;
   MaybeNumber load1_peak;

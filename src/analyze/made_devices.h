@@ -16,10 +16,10 @@ namespace sonde {
 
 // One accelerator: what it would tell at each moment. Empty: it does not.
 struct MadeDevice {
-  MadeRun::Load busy = {};    // share
-  MadeRun::Load memory = {};  // share of its 16 GB
-  MadeRun::Load clock = {};   // MHz
-  MadeRun::Load throttle = {};
+  MadeRun::Load busy = {};      // share
+  MadeRun::Load memory = {};    // share of its 16 GB
+  MadeRun::Load clock = {};     // MHz
+  MadeRun::Load throttle = {};  // bits of docs/devices.md
 };
 
 // The facts of a run on a machine with these accelerators.
@@ -37,7 +37,16 @@ inline Facts WithDevices(const MadeRun& run,
       put("memory_total", MadeRun::Always(16e9));
     }
     put("clock", d.clock);
-    put("throttle", d.throttle);
+    const auto put_bits = [&](const char* what, unsigned bits) {
+      put(what, [&, bits](double s) {
+        return (static_cast<unsigned>(d.throttle(s)) & bits) != 0 ? 1.0 : 0.0;
+      });
+    };
+    if (d.throttle) {
+      put_bits("throttle", ~0u);
+      put_bits("throttle_power", 1);
+      put_bits("throttle_heat", 2);
+    }
     facts.devices.push_back(
         DeviceFactsOf(*facts.series, static_cast<uint32_t>(i)));
   }

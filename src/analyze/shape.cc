@@ -13,14 +13,6 @@
 namespace sonde {
 namespace {
 
-// The share of each window in which the device gave a reason. It tells them as
-// bits, of which a window has the mean; any of them counts as one, so that a
-// window with a reason in a part of it has that part or more.
-RegularSeries SharesOf(RegularSeries throttle) {
-  for (double& v : throttle.values) v = std::min(v, 1.0);
-  return throttle;
-}
-
 // The reasons of the device whose clock this is. How busy it is they do not
 // explain: one that is slower is busy for longer.
 const RegularSeries* ThrottleOf(const RunSeries& run, std::string_view name) {
@@ -42,13 +34,11 @@ RunShape ShapeOf(const Facts& facts) {
   out.phases = PhasesOf(use);
   for (const RegularSeries& series : run.all) {
     PatternContext context = ContextOf(facts, series);
-    RegularSeries held_back;
     if (series.name == "tree_cpu") {
       context.held_back = run.Find("cgroup_throttled");
     } else if (const RegularSeries* const throttle =
                    ThrottleOf(run, series.name)) {
-      held_back = SharesOf(*throttle);
-      context.held_back = &held_back;
+      context.held_back = throttle;
       // What it can do is what it did before.
       context.full_scale = Quantile(series.KnownValues(), 1);
     }

@@ -8,7 +8,7 @@
 namespace sonde {
 namespace {
 
-constexpr double kMinOwn = 0.30;
+constexpr double kMinOwn = 0.20;
 constexpr double kMinBytesPerSec = 64e3;
 
 }  // namespace

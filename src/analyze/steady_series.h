@@ -47,8 +47,9 @@ class SteadySeries {
   double ShareWhere(const std::function<bool(size_t window)>& test) const;
   // Length of the steady part by that of the run.
   double OfRun() const { return of_run_; }
-  // What the disks did was the program's work: it moved at least 30 % of their
-  // bytes, and 64 kB/s. Disks and pressure are those of the whole machine.
+  // What the disks did was the program's work: it moved at least 20 % of their
+  // bytes (a file system with a journal writes three times what is small), and
+  // 64 kB/s. Disks and pressure are those of the whole machine.
   bool OwnsDisks() const;
 
  private:

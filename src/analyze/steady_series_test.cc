@@ -48,7 +48,7 @@ TEST(SteadySeriesTest, DisksAreTheProgramsIfItMovesItsPart) {
     return SteadySeries(facts, SteadyOf(facts)).OwnsDisks();
   };
   EXPECT_TRUE(owns(20e6, 11e6, 100e6));
-  EXPECT_FALSE(owns(18e6, 11e6, 100e6));
+  EXPECT_FALSE(owns(12e6, 7e6, 100e6));
   EXPECT_TRUE(owns(65e3, 0, 0));
   EXPECT_FALSE(owns(63e3, 0, 0));
 }

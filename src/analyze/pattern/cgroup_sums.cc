@@ -66,15 +66,4 @@ std::vector<CounterSum> CgroupSums(const Store& store) {
   return out;
 }
 
-void JoinCgroup(RegularSeries& series, const RegularSeries& other) {
-  const bool summed = series.unit == "bytes";
-  for (size_t i = 0; i < series.size(); ++i) {
-    if (!other.known[i]) continue;
-    // What is not known is 0 in a series.
-    series.values[i] = summed ? series.values[i] + other.values[i]
-                              : std::max(series.values[i], other.values[i]);
-    series.known[i] = 1;
-  }
-}
-
 }  // namespace sonde

@@ -30,11 +30,6 @@ std::vector<std::string> OwnCgroups(const std::vector<std::string>& paths,
 // At most 128 cgroups of a counter are read; the command's is among them.
 std::vector<CounterSum> CgroupSums(const Store& store);
 
-// Joins another cgroup's series of the same name. Bytes are summed. Of shares
-// of time each window has the largest: a thread that two limits hold back is
-// held back once, and of two pressures the times may be the same.
-void JoinCgroup(RegularSeries& series, const RegularSeries& other);
-
 }  // namespace sonde
 
 #endif  // SONDE_ANALYZE_PATTERN_CGROUP_SUMS_H_

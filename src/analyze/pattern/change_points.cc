@@ -9,8 +9,8 @@ namespace sonde {
 namespace {
 
 // Of the test statistic, in standard deviations. The largest of n values of
-// noise is about sqrt(2 ln n), 4.1 of 4096; intervals overlap, and the noise is
-// only estimated.
+// noise is about sqrt(2 ln n), 4.5 of 20000; intervals overlap, and the noise
+// is only estimated.
 constexpr double kSureOver = 1.6;
 // From one length of interval to the next.
 constexpr double kShrink = 0.70710678118654752;

@@ -55,6 +55,8 @@ class CounterPass {
     int64_t born_ns = kNoTime;  // its total was 0 then; kNoTime: not known
     bool live = false;          // it has a value
     double value = 0;
+    uint32_t bits = 0;   // as in CounterSum
+    uint32_t other = 0;  // the same counter in another sum; 0: none
   };
   // Series that are sampled at the same ticks.
   struct Group {
@@ -69,12 +71,13 @@ class CounterPass {
     std::vector<double> grown;  // since the last tick
   };
 
-  std::optional<size_t> SourceOf(const Series& row) const {
+  // The first from `from` on that the row is part of.
+  std::optional<size_t> SourceOf(const Series& row, size_t from = 0) const {
     const std::string_view counter = store_.Str(row.name);
     // What should grow and does not is something else of the same name.
     const bool grows =
         counter.ends_with("_ns") || row.kind == Series::Kind::kTotal;
-    for (size_t i = 0; i < sources_.size(); ++i)
+    for (size_t i = from; i < sources_.size(); ++i)
       if (sources_[i].scope == row.scope && sources_[i].counter == counter &&
           (grows || sources_[i].scale != 1e9) &&
           (!sources_[i].scope_id || sources_[i].scope_id == row.scope_id) &&
@@ -100,6 +103,8 @@ class CounterPass {
           f.born_ns = process->second.start_ns;
       }
       groups_[row.group].followers.push_back(id);
+      f.bits = sources_[*source].bits;
+      if (f.bits != 0) FollowBits(row, id);
     }
     const Gaps gaps(store_);
     for (auto& [id, group] : groups_) {
@@ -107,6 +112,19 @@ class CounterPass {
       group.gauges.resize(sources_.size());
       group.grown.resize(sources_.size());
       group.max_gap_ns = gaps.Longest(id);
+    }
+  }
+
+  // Puts a counter of bits into every further sum that it fits.
+  void FollowBits(const Series& row, uint32_t id) {
+    size_t at = *followers_[id].source;
+    while (const auto source = SourceOf(row, at + 1)) {
+      Follower one = followers_[id];
+      one.source = at = *source;
+      one.bits = sources_[*source].bits;
+      // `one` points to what was put before it.
+      others_.push_back(one);
+      followers_[id].other = static_cast<uint32_t>(others_.size());
     }
   }
 
@@ -161,47 +179,58 @@ class CounterPass {
     return id < followers_.size() && followers_[id].source ? &followers_[id]
                                                            : nullptr;
   }
+  Follower* Next(const Follower& f) {
+    return f.other == 0 ? nullptr : &others_[f.other - 1];
+  }
 
   void TakeValue(Group& group, const CounterTicks::Change& change,
                  int64_t now) {
-    Follower* const f = Find(change.series);
-    if (f == nullptr) return;
-    const double value = ValueAsDouble(change.value, f->type);
-    // NaN fails both comparisons.
-    if (!(value >= 0 && value <= kMaxValue)) return;
-    const bool total = f->kind == Series::Kind::kTotal;
-    if (!f->live) {
-      ++group.live[*f->source];
+    for (Follower* f = Find(change.series); f != nullptr; f = Next(*f)) {
+      const double value = ValueAsDouble(change.value, f->type);
+      // NaN fails both comparisons.
+      if (!(value >= 0 && value <= kMaxValue)) return;
+      const bool has_bit =
+          f->bits != 0 && (static_cast<uint64_t>(value) & f->bits) != 0;
+      Put(group, f->bits == 0 ? value : has_bit ? 1 : 0, now, *f);
+    }
+  }
+
+  void Put(Group& group, double value, int64_t now, Follower& f) {
+    const bool total = f.kind == Series::Kind::kTotal;
+    if (!f.live) {
+      ++group.live[*f.source];
       // Read soon after its birth: it all happened since. Later nobody knows
       // when.
-      const int64_t age = Elapsed(f->born_ns, now);
+      const int64_t age = Elapsed(f.born_ns, now);
       if (total && age > 0 && age <= group.max_gap_ns)
-        means_[*f->source].Add(f->born_ns, now, value);
-    } else if (total && value > f->value) {
-      group.grown[*f->source] += value - f->value;
+        means_[*f.source].Add(f.born_ns, now, value);
+    } else if (total && value > f.value) {
+      group.grown[*f.source] += value - f.value;
     }
-    if (!total) group.gauges[*f->source] += value - (f->live ? f->value : 0);
-    f->live = true;
-    f->value = value;
+    if (!total) group.gauges[*f.source] += value - (f.live ? f.value : 0);
+    f.live = true;
+    f.value = value;
   }
 
   void End(Group& group, uint32_t id) {
-    Follower* const f = Find(id);
-    if (f == nullptr || !f->live) return;
-    f->live = false;
-    if (f->kind == Series::Kind::kGauge) group.gauges[*f->source] -= f->value;
-    // The tree may have ended, or may go on without a disk: what is left of the
-    // sum is 0, which is known as long as others of its group are sampled.
-    const Series::Scope scope = sources_[*f->source].scope;
-    if (scope == Series::Scope::kMachine || scope == Series::Scope::kDevice)
-      --group.live[*f->source];
+    for (Follower* f = Find(id); f != nullptr && f->live; f = Next(*f)) {
+      f->live = false;
+      if (f->kind == Series::Kind::kGauge) group.gauges[*f->source] -= f->value;
+      // The tree may have ended, or may go on without a disk: what is left of
+      // the sum is 0, which is known as long as others of its group are
+      // sampled.
+      const Series::Scope scope = sources_[*f->source].scope;
+      if (scope == Series::Scope::kMachine || scope == Series::Scope::kDevice)
+        --group.live[*f->source];
+    }
   }
 
   void Forget(Group& group) {
     group.begun = false;
     std::fill(group.live.begin(), group.live.end(), 0);
     std::fill(group.gauges.begin(), group.gauges.end(), 0);
-    for (const uint32_t id : group.followers) followers_[id].live = false;
+    for (const uint32_t id : group.followers)
+      for (Follower* f = Find(id); f != nullptr; f = Next(*f)) f->live = false;
   }
 
   const Store& store_;
@@ -210,6 +239,7 @@ class CounterPass {
   const std::vector<CounterSum>& sources_;
   std::vector<WindowMeans> means_;
   std::vector<Follower> followers_;  // by series id
+  std::vector<Follower> others_;     // of counters in several sums
   std::map<uint32_t, Group> groups_;
 };
 

@@ -24,6 +24,9 @@ struct CounterSum {
   std::optional<std::string> label = std::nullopt;
   // Not those of other networks than the command's: they may carry the same.
   bool own_network = false;
+  // Other than 0: a value is a set of bits, and counts as 1 if it has one of
+  // these, else as 0. A counter is part of every such sum that it fits.
+  uint32_t bits = 0;
 };
 
 // Reads the counters in one pass over the chunks of the grid's time and sums

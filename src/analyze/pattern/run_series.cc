@@ -22,6 +22,9 @@ constexpr auto kDevice = Series::Scope::kDevice;
 
 using Devices = std::vector<DeviceFacts>;
 
+constexpr std::string_view kDiskBusy = "disk_busy_ns";
+constexpr size_t kMaxDisks = 64;
+
 const std::vector<CounterSum>& FixedSources() {
   static const std::vector<CounterSum> sources = {
       {"tree_system", "cores", kProcess, "cpu_system_ns", 1},
@@ -36,7 +39,7 @@ const std::vector<CounterSum>& FixedSources() {
       {"tree_file_memory", "bytes", kProcess, "rss_file_bytes", 1},
       {"disk_read", "bytes/s", kMachine, "disk_read_bytes", 1e9},
       {"disk_write", "bytes/s", kMachine, "disk_write_bytes", 1e9},
-      {"disk_busy", "share", kMachine, "disk_busy_ns", 1},
+      {"disk_busy", "share", kMachine, kDiskBusy, 1},
       {"net_receive", "bytes/s", kMachine, "net_rx_bytes", 1e9, {}, {}, true},
       {"net_send", "bytes/s", kMachine, "net_tx_bytes", 1e9, {}, {}, true},
       {"psi_cpu", "share", kMachine, "psi_cpu_some_ns", 1},
@@ -53,6 +56,7 @@ struct DeviceCounter {
   const char* unit;
   const char* counter;
   double scale;
+  uint32_t bits = 0;
 };
 constexpr std::array kDeviceCounters = {
     DeviceCounter{"busy", "share", "gpu_busy_pct", 0.01},
@@ -62,12 +66,33 @@ constexpr std::array kDeviceCounters = {
     DeviceCounter{"clock", "MHz", "gpu_clock_mhz", 1},
     DeviceCounter{"power", "W", "gpu_power_w", 1},
     DeviceCounter{"temperature", "C", "gpu_temp_c", 1},
-    DeviceCounter{"throttle", "1", "gpu_throttle", 1}};
+    DeviceCounter{"throttle", "share", "gpu_throttle", 1, ~0u},
+    DeviceCounter{"throttle_power", "share", "gpu_throttle", 1, 1},
+    DeviceCounter{"throttle_heat", "share", "gpu_throttle", 1, 2}};
 constexpr uint32_t kMaxDevices = 256;
+
+// One for each disk: the busiest counts.
+void PutDisks(const Store& store, const CounterSum& each,
+              std::vector<CounterSum>& out) {
+  std::set<std::string> disks;
+  for (const auto& [id, row] : store.series())
+    if (row.scope == kMachine && store.Str(row.name) == each.counter &&
+        disks.size() < kMaxDisks)
+      disks.emplace(store.Str(row.label));
+  for (const std::string& disk : disks) {
+    out.push_back(each);
+    out.back().label = disk;
+  }
+}
 
 // The fixed ones, then those of the cgroups and devices that this trace has.
 std::vector<CounterSum> SourcesOf(const Store& store) {
-  std::vector<CounterSum> out = FixedSources();
+  std::vector<CounterSum> out;
+  for (const CounterSum& one : FixedSources())
+    if (one.counter == kDiskBusy)
+      PutDisks(store, one, out);
+    else
+      out.push_back(one);
   for (CounterSum& one : CgroupSums(store)) out.push_back(std::move(one));
   std::set<uint32_t> devices;
   for (const auto& [id, row] : store.series())
@@ -76,7 +101,8 @@ std::vector<CounterSum> SourcesOf(const Store& store) {
   for (const uint32_t device : devices)
     for (const DeviceCounter& one : kDeviceCounters)
       out.push_back({fmt::format("gpu{}_{}", device, one.name), one.unit,
-                     kDevice, one.counter, one.scale, device});
+                     kDevice, one.counter, one.scale, device, std::nullopt,
+                     false, one.bits});
   return out;
 }
 
@@ -144,11 +170,11 @@ void PutAccelerator(const Facts& facts, RunSeries& run) {
     run.all.push_back(MeanOfAll(busy, run.grid, "accelerator", "share"));
 }
 
-// What was collected; cgroups become one series.
+// What was collected; those of one name become one.
 void Put(RegularSeries& series, RunSeries& run) {
   if (series.KnownCount() == 0) return;
   if (!run.all.empty() && run.all.back().name == series.name)
-    JoinCgroup(run.all.back(), series);
+    Join(run.all.back(), series);
   else
     run.all.push_back(std::move(series));
 }

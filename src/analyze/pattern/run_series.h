@@ -28,7 +28,7 @@ namespace sonde {
 //   iowait          cores    idle with a disk request open
 //   disk_read       bytes/s  of all disks
 //   disk_write      bytes/s
-//   disk_busy       share    of the time a disk was busy, summed over disks
+//   disk_busy       share    of the time, of whichever disk is the busiest
 //   net_receive     bytes/s  of all interfaces but the loopback
 //   net_send        bytes/s
 //   psi_cpu         share    of the time in which something waited for it
@@ -41,8 +41,10 @@ namespace sonde {
 //   cgroup_psi_io   share    (cgroup_sums.h says which, and how)
 //   gpu0_busy       share    of each accelerator, from 0; and gpu0_memory_busy,
 //                            gpu0_memory, gpu0_memory_total (bytes),
-//                            gpu0_clock, gpu0_power, gpu0_temperature,
-//                            gpu0_throttle
+//                            gpu0_clock, gpu0_power, gpu0_temperature;
+//                            gpu0_throttle, gpu0_throttle_power and
+//                            gpu0_throttle_heat (shares of the time in which it
+//                            gave any reason, that one)
 //   accelerator     share    the mean of gpuN_busy over the devices that the
 //                            run used (accelerators.h); if it used none, over
 //                            those that ever work

@@ -123,6 +123,22 @@ TEST_F(CountersTest, RatesOfTheMachineAreSummedOverDevices) {
   EXPECT_EQ(series.Find("disk_read"), nullptr);
 }
 
+TEST_F(CountersTest, OfDisksTheBusiestCounts) {
+  constexpr auto kMachine = Series::Scope::kMachine;
+  constexpr auto kTotal = Series::Kind::kTotal;
+  const uint32_t a = Add(kMachine, 0, "disk_busy_ns", kTotal),
+                 b = Add(kMachine, 0, "disk_busy_ns", kTotal);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(1, i, [&] {
+      w_->Set(a, i * 40 * kNsPerMs);
+      w_->Set(b, i < 50 ? 0 : (i - 50) * 70 * kNsPerMs);
+    });
+  }
+  const RunSeries series = Read();
+  EXPECT_NEAR(series.Find("disk_busy")->values[20], 0.4, 1e-6);
+  EXPECT_NEAR(series.Find("disk_busy")->values[80], 0.7, 1e-6);
+}
+
 TEST_F(CountersTest, MemoryOfTheTreeFollowsBirthAndDeath) {
   constexpr auto kProcess = Series::Scope::kProcess;
   PutProcess(1, 0);

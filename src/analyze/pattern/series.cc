@@ -70,6 +70,17 @@ RegularSeries RegularSeries::Part(size_t from, size_t to) const {
   return out;
 }
 
+void Join(RegularSeries& series, const RegularSeries& other) {
+  const bool summed = series.unit == "bytes";
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (!other.known[i]) continue;
+    // What is not known is 0 in a series.
+    series.values[i] = summed ? series.values[i] + other.values[i]
+                              : std::max(series.values[i], other.values[i]);
+    series.known[i] = 1;
+  }
+}
+
 RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
                         const Grid& grid, std::string name, std::string unit) {
   RegularSeries out;

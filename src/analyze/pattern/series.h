@@ -15,8 +15,9 @@ namespace sonde {
 
 // Equal windows over a stretch of time; the last may reach beyond its end.
 struct Grid {
-  // What a pattern needs is seen in as many; more would only cost time.
-  static constexpr size_t kMaxWindows = 4096;
+  // An hour at ten samples a second in windows of two samples each: who takes
+  // turns within a second is seen. More would cost time only.
+  static constexpr size_t kMaxWindows = 20'000;
 
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -57,6 +58,12 @@ struct RegularSeries {
 // `grid`, or are empty.
 RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
                         const Grid& grid, std::string name, std::string unit);
+
+// Joins another series of the same name, of another cgroup or disk. Bytes are
+// summed. Of shares of time each window has the largest: a thread that two
+// limits hold back is held back once, of two pressures the times may be the
+// same, and one disk that is always busy is not helped by another that is idle.
+void Join(RegularSeries& series, const RegularSeries& other);
 
 // Collects amounts over stretches of time, in any order, and what is known of
 // the time: the mean of a window is the amount by the time that is covered.

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analyze/accelerators.h"
 #include "analyze/pattern/run_series.h"
@@ -24,22 +23,21 @@ constexpr double kMinTime = 0.20;
 constexpr double kSlowed = 0.90;
 constexpr double kCritical = 0.70;
 constexpr size_t kMinWindows = 10;
-constexpr unsigned kPower = 1, kHeat = 2;
 
 // One device while it works.
 struct Slowdown {
   const Accelerator* device = nullptr;
-  size_t windows = 0;    // it works in
-  double hot = 0;        // share of them: heat
-  double slow = 0;       // share of them: the clock is low
-  double clock = 1;      // of the highest, while it is low or hot
-  double highest = 0;    // MHz
-  unsigned reasons = 0;  // bits of docs/devices.md
-  bool told = false;     // it gives reasons
+  size_t windows = 0;  // it works in
+  double hot = 0;      // share of them: heat
+  double slow = 0;     // share of them: the clock is low
+  double clock = 1;    // of the highest, while it is low or hot
+  double highest = 0;  // MHz
+  bool by_heat = false, by_power = false;  // a reason, while it is slow or hot
+  bool told = false;                       // it gives reasons
 
   bool found() const {
     if (windows < kMinWindows) return false;
-    return hot >= kMinTime || (slow >= kMinTime && (!told || reasons != 0));
+    return hot >= kMinTime || slow >= kMinTime;
   }
 };
 
@@ -53,6 +51,8 @@ Slowdown SlowdownOf(const Facts& facts, const Accelerator& device) {
   const RegularSeries* const busy = find("busy");
   const RegularSeries* const clock = find("clock");
   const RegularSeries* const throttle = find("throttle");
+  const RegularSeries* const heat = find("throttle_heat");
+  const RegularSeries* const power = find("throttle_power");
   if (busy == nullptr) return out;
   out.told = throttle != nullptr;
   const auto works = [&](size_t i) {
@@ -66,17 +66,19 @@ Slowdown SlowdownOf(const Facts& facts, const Accelerator& device) {
   for (size_t i = 0; i < busy->size(); ++i) {
     if (!works(i)) continue;
     ++out.windows;
-    // A mean of the window's samples; the greater part decides.
-    const auto bits =
-        throttle != nullptr && throttle->known[i]
-            ? static_cast<unsigned>(std::lround(throttle->values[i]))
-            : 0u;
+    // The greater part of a window decides.
+    const auto says = [i](const RegularSeries* reason) {
+      return reason != nullptr && reason->known[i] && reason->values[i] >= 0.5;
+    };
     const bool is_slow = out.highest > 0 && clock->known[i] &&
                          clock->values[i] < kSlowed * out.highest;
-    const bool is_hot = (bits & kHeat) != 0;
-    if (is_slow || is_hot) out.reasons |= bits;
+    const bool is_hot = says(heat);
+    if (is_slow || is_hot) {
+      out.by_heat |= is_hot;
+      out.by_power |= says(power);
+    }
     hot += is_hot;
-    slow += is_slow && (bits != 0 || !out.told);
+    slow += is_slow && (says(throttle) || !out.told);
     if ((is_slow || is_hot) && out.highest > 0 && clock->known[i]) {
       clocks += clock->values[i] / out.highest;
       ++counted;
@@ -92,8 +94,8 @@ Slowdown SlowdownOf(const Facts& facts, const Accelerator& device) {
 std::string ReasonOf(const Slowdown& s) {
   if (!s.told) return "for a reason it does not tell";
   std::string out;
-  if ((s.reasons & kHeat) != 0) out = "heat";
-  if ((s.reasons & kPower) != 0)
+  if (s.by_heat) out = "heat";
+  if (s.by_power)
     out += out.empty() ? "its power limit" : " and its power limit";
   return "by " + (out.empty() ? std::string("something else") : out);
 }
@@ -143,7 +145,7 @@ Outcome Throttled(const Facts& facts) {
                             facts.run.begin_ns, facts.run.end_ns});
   }
   f.advice =
-      (worst.reasons & kHeat) != 0
+      worst.by_heat
           ? "Cool it better: free its air flow, look at its fans, lower the "
             "room's temperature, or spread the work over more devices. "
             "`nvidia-smi -q -d TEMPERATURE,PERFORMANCE` shows its limits."
@@ -153,7 +155,7 @@ Outcome Throttled(const Facts& facts) {
             "allows; a clock that was locked is freed by `sudo nvidia-smi "
             "-rgc`.";
   if (lost > 0)
-    f.gain = Gain{lost * (1 - devices.IdleShare()),
+    f.gain = Gain{lost * (1 - devices.IdleShare()) * devices.OfRun(facts),
                   "at most, estimated as if it always ran at its highest "
                   "clock"};
   f.confidence = worst.told ? 0.85 : 0.5;

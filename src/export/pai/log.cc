@@ -139,15 +139,10 @@ class Log {
     if (table_.gpus.empty()) return;
     Put("{}For the GPU memory:\n", kRule);
     for (size_t i = 0; i < table_.gpus.size(); ++i) {
-      const std::vector<double> used =
-          table_.gpus[i].mem_used_gib.KnownValues();
-      const std::vector<double> total =
-          table_.gpus[i].mem_total_gib.KnownValues();
-      if (used.empty() || total.empty() || total[0] <= 0)
-        Put("The memory Utilization of Card Index  {} was not collected\n", i);
+      if (const MaybeNumber& peak = table_.gpus[i].mem_peak_pct)
+        Put("The memory Utilization of Card Index  {} is {:.4f}%\n", i, *peak);
       else
-        Put("The memory Utilization of Card Index  {} is {:.4f}%\n", i,
-            *std::max_element(used.begin(), used.end()) / total[0] * 100);
+        Put("The memory Utilization of Card Index  {} was not collected\n", i);
     }
     for (size_t i = 0; i < table_.gpus.size(); ++i) {
       if (i == 0)

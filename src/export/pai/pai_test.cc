@@ -48,7 +48,8 @@ PaiTable Made(size_t rows, const Of& cpu_pct, const std::vector<MadeGpu>& gpus,
   out.write_kib_s = out.receive_kib_s = out.transmit_kib_s = column(Always(0));
   for (const MadeGpu& gpu : gpus)
     out.gpus.push_back({column(gpu.busy_pct), column(Always(0)),
-                        column(Always(16 * gpu.memory)), column(Always(16))});
+                        column(Always(16 * gpu.memory)), column(Always(16)),
+                        100 * gpu.memory});
   return out;
 }
 

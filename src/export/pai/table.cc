@@ -66,6 +66,8 @@ PaiTable TableOf(const Facts& facts, const RunSeries& run) {
                         Take(run, {gpu + "memory_busy"}, 100),
                         Take(run, {gpu + "memory"}, 1 / kGiB),
                         Take(run, {gpu + "memory_total"}, 1 / kGiB)});
+    if (device.memory_peak_share)
+      out.gpus.back().mem_peak_pct = *device.memory_peak_share * 100;
   }
   return out;
 }

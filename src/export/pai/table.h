@@ -16,6 +16,7 @@ namespace sonde {
 struct PaiTable {
   struct Gpu {
     RegularSeries busy_pct, mem_busy_pct, mem_used_gib, mem_total_gib;
+    MaybeNumber mem_peak_pct = {};  // of the whole run's samples
   };
 
   Grid grid;
