@@ -41,6 +41,12 @@ bool Began(const RunSeries& run, const DeviceFacts& device) {
   return !busy.empty() && busy[0] < kMinBusy && *device.busy_mean >= kMuchBusy;
 }
 
+// It works all the time, and tells of nobody who uses it, as one does that is
+// seen from a container. Then it may well be the run's: silence does no harm.
+bool AlwaysWorks(const DeviceFacts& device) {
+  return !device.tells_users && device.busy_mean.value_or(0) >= kWellUsed;
+}
+
 // The mean of what the devices lack to being busy, of those that tell it.
 RegularSeries IdleOf(const std::vector<Accelerator>& devices,
                      const Grid& grid) {
@@ -92,6 +98,12 @@ double MeanOf(const RegularSeries& series) {
 
 double Accelerators::IdleShare() const { return MeanOf(idle); }
 
+double Accelerators::OfRun(const Facts& facts) const {
+  const double run_ns = static_cast<double>(facts.run.wall_ns);
+  return std::clamp(
+      static_cast<double>(to_ns - from_ns) / std::max(1.0, run_ns), 0.0, 1.0);
+}
+
 void Accelerators::Keep(const std::function<bool(const Accelerator&)>& test) {
   std::erase_if(used, [&](const Accelerator& one) { return !test(one); });
   idle = IdleOf(used, grid);
@@ -139,7 +151,8 @@ std::vector<Accelerator> UsedDevices(const std::vector<DeviceFacts>& devices,
   for (const DeviceFacts& d : devices) {
     Accelerator one;
     one.facts = &d;
-    one.own = told ? !d.holders.empty() : Grew(run, d) || Began(run, d);
+    one.own = told ? !d.holders.empty()
+                   : Grew(run, d) || Began(run, d) || AlwaysWorks(d);
     const bool works = d.busy_mean
                            ? *d.busy_mean >= kMinBusy
                            : d.memory_peak_share.value_or(0) >= kMinMemory;

@@ -35,8 +35,9 @@ struct Accelerator {
 // this kind load for long), and a fifth at its end.
 //
 // A device is the run's if one of the run's processes holds memory on it. If no
-// device tells who does, it is each whose memory grew by 1 % during the run or
-// that had nothing to do when the run began and is busy half of the time; and
+// device tells who does, it is each whose memory grew by 1 % during the run, or
+// that had nothing to do when the run began and is busy half of the time, or
+// that is kWellUsed and has told of no user at all; and
 // each that works for 5 % of the time (of one that does not tell how busy it
 // is: has 1 % of its memory filled), though that may be somebody else's work.
 struct Accelerators {
@@ -52,6 +53,8 @@ struct Accelerators {
   bool busy_known() const { return idle.KnownCount() > 0; }
   // Share of the judged time in which they had nothing to do.
   double IdleShare() const;
+  // Length of the judged part by that of the run.
+  double OfRun(const Facts& facts) const;
   // Leaves out those that `test` is not true of.
   void Keep(const std::function<bool(const Accelerator&)>& test);
   // Mean of another series of the run while they had nothing to do; it is

@@ -12,7 +12,8 @@ namespace {
 // What a finding weighs whose gain nobody can estimate.
 constexpr double kUnknownGain = 0.1;
 
-// A cause and what it makes look like a limit of its own.
+// A cause and what it makes look like a limit of its own; or what it is, and
+// the details that say why.
 struct Explains {
   std::string_view cause, symptom;
 };
@@ -31,14 +32,16 @@ constexpr Explains kExplains[] = {
     {"alternating", "disk_bound"},
     {"alternating", "network_bound"},
     {"checkpoint_stall", "alternating"},
-    {"input_cpu_saturated", "input_bound"},
+    {"input_bound", "input_cpu_saturated"},
+    {"input_bound", "input_storage_bound"},
+    {"input_bound", "input_storage_latency"},
     {"input_cpu_saturated", "cpu_bound"},
-    {"input_storage_bound", "input_bound"},
     {"input_storage_bound", "disk_bound"},
-    {"input_storage_latency", "input_bound"},
     {"input_storage_latency", "small_files"},
     {"input_bound", "cpu_bound"},
     {"input_bound", "one_core_bound"},
+    {"input_bound", "disk_bound"},
+    {"input_bound", "small_files"},
     {"input_bound", "alternating"},
     {"interpreter_bound", "one_core_bound"},
     {"misplaced_cpu", "input_cpu_saturated"},

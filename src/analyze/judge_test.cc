@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
+#include "analyze/made_devices.h"
 #include "analyze/made_run.h"
 
 namespace sonde {
@@ -191,6 +195,40 @@ TEST(JudgeTest, EveryRuleSaysWhatItAsksAndNeeds) {
     EXPECT_TRUE(std::string(rule.question).ends_with("?")) << rule.name;
     EXPECT_NE(std::string(rule.inputs), "") << rule.name;
   }
+}
+
+// Whatever else is so: an accelerator that always works has no time to gain.
+TEST(JudgeTest, BesideAnAcceleratorThatAlwaysWorksNothingIsALimit) {
+  MadeRun run;
+  run.cores = 4;
+  run.workers = {{.process = 1, .name = "train", .cores = run.Always(0.2)}};
+  for (uint32_t i = 2; i < 12; ++i)
+    run.workers.push_back({.process = i,
+                           .name = "load",
+                           .cores = run.Always(0.1),
+                           .wait = run.Always(0.9)});
+  const auto judge = [&](double busy) {
+    Facts facts = WithDevices(
+        run, {{.busy = run.Always(busy), .memory = run.Always(0.5)}});
+    facts.devices[0].holders = {1};
+    facts.processes[0].voluntary_switches = 1e5;
+    PutSeries(facts, "net_receive", MadeRun::Always(20e6));
+    PutSeries(facts, "tree_switched", MadeRun::Always(1000));
+    CgroupFacts cgroup;
+    cgroup.periods = cgroup.throttled_periods = 100;
+    cgroup.throttled_ns = 5 * kNsPerSec;
+    std::set<std::string> found;
+    for (const bool held : {false, true}) {
+      if (held) facts.cgroups = {cgroup};
+      for (const Finding& f : Judge(facts).findings) found.insert(f.rule);
+    }
+    return found;
+  };
+  const auto idle = judge(0.1);
+  for (const char* const rule :
+       {"network_bound", "oversubscribed", "misplaced_cpu", "cpu_throttled"})
+    EXPECT_TRUE(idle.contains(rule)) << rule;
+  EXPECT_TRUE(judge(0.97).empty()) << *judge(0.97).begin();
 }
 
 }  // namespace

@@ -129,6 +129,13 @@ bool HeldUpByOthers(const Facts& facts) {
          facts.judged.other_cores.value_or(0) >= kSharedMachine * capacity;
 }
 
+double WakeUps(const Facts& facts) {
+  double sum = 0;
+  for (const ProcessFacts& p : facts.processes)
+    sum += p.voluntary_switches.value_or(0);
+  return sum / (static_cast<double>(facts.run.wall_ns) / 1e9);
+}
+
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
   // Where program and script lie says less than what they are called.
   std::string shown;

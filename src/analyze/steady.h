@@ -52,6 +52,9 @@ double GreatestWait(const Facts& facts);
 // known.
 bool HeldUpByOthers(const Facts& facts);
 
+// How often its threads went to sleep and were woken, a second.
+double WakeUps(const Facts& facts);
+
 // How a process is called in a sentence: its command line without the directory
 // and cut short, else its name, else its number. A name that it gave itself
 // comes first: "rank 3 (python3 train.py)". Safe to print.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyze/accelerators.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
@@ -32,6 +33,8 @@ Outcome CpuThrottled(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const CgroupFacts* held = nullptr;
   bool known = false;
   for (const CgroupFacts& c : facts.cgroups) {
@@ -46,7 +49,9 @@ Outcome CpuThrottled(const Facts& facts) {
     return Outcome::NotEnough(
         "how long the cgroup was throttled was not collected");
   if (held == nullptr) return {};
-  const double wall = static_cast<double>(facts.run.wall_ns);
+  const int64_t known_ns =
+      held->covered_ns > 0 ? held->covered_ns : facts.run.wall_ns;
+  const double wall = static_cast<double>(known_ns);
   const double waited = static_cast<double>(*held->throttled_ns);
   const double periods = PeriodsOf(*held);
   if (waited <= kMinTime * wall || periods < kMinPeriods) return {};
@@ -66,7 +71,7 @@ Outcome CpuThrottled(const Facts& facts) {
                   "of CPU time in {} (summed over its cores).",
                   Printable(held->path, 60), *held->throttled_periods,
                   *held->periods, FormatDuration(*held->throttled_ns),
-                  FormatDuration(facts.run.wall_ns)));
+                  FormatDuration(known_ns)));
   const double used =
       static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
   Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
@@ -76,7 +81,9 @@ Outcome CpuThrottled(const Facts& facts) {
       "cpu.max of the cgroup), or use no more threads than it allows: many "
       "threads use up a period's share at its beginning and then all stand "
       "still.";
-  PutGain(f, waited / (waited + used),
+  PutGain(f,
+          waited / (waited + used) *
+              std::min(1.0, wall / static_cast<double>(facts.run.wall_ns)),
           "at most, estimated as if it had run while it was throttled");
   f.confidence = 0.95;
   return {{std::move(f)}, ""};

@@ -59,5 +59,17 @@ TEST(CpuThrottledTest, SaysWhenItCannotKnow) {
             "how long the cgroup was throttled was not collected");
 }
 
+TEST(CpuThrottledTest, OnlyTheTimeThatWasSampledCounts) {
+  Facts facts = Throttled(1, 98);
+  facts.cgroups[0].cpu_ns = kNsPerSec;
+  facts.cgroups[0].covered_ns = 2 * kNsPerSec;
+  const Finding f = CpuThrottled(facts).findings.at(0);
+  EXPECT_NE(f.evidence[0].text.find("for 1.00 s of CPU time in 2.00 s"),
+            std::string::npos)
+      << f.evidence[0].text;
+  EXPECT_EQ(f.evidence[1].text, "It used 0.50 cores on average.");
+  EXPECT_NEAR(f.gain->share, 0.5 * 0.2, 0.01) << "of the run's time";
+}
+
 }  // namespace
 }  // namespace sonde

@@ -204,7 +204,9 @@ Outcome GpuMemoryUneven(const Facts& facts) {
   if (devices.used.size() < 2) return {};
   if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
   std::vector<const Accelerator*> all;
-  for (const Accelerator& d : devices.used) all.push_back(&d);
+  for (const Accelerator& d : devices.used)
+    if (d.memory_known()) all.push_back(&d);
+  if (all.size() < 2) return {};
   const Votes votes =
       VotesOf(devices, all, false, [](const std::vector<Use>& uses) {
         const auto [least, most] = std::minmax_element(
@@ -226,7 +228,7 @@ Outcome GpuMemoryUneven(const Facts& facts) {
       (*most)->facts->index, FormatShare((*most)->memory_mean),
       (*least)->facts->index, FormatShare((*least)->memory_mean));
   for (const Accelerator* const d : all)
-    if (d->memory_known()) f.evidence.push_back(UseText(devices, *d));
+    f.evidence.push_back(UseText(devices, *d));
   f.evidence.push_back({Words(votes), devices.from_ns, devices.to_ns});
   f.advice =
       "The fullest device limits the batch of all. Give each the same: with "

@@ -103,5 +103,20 @@ TEST(GpuMemoryTest, SaysWhenItCannotKnow) {
   }
 }
 
+TEST(GpuMemoryTest, MemoryThatNobodyKnowsIsNotEmpty) {
+  MadeRun run;
+  run.workers = {{.name = "train", .cores = run.Always(0.1)}};
+  const auto with = [&](double second) {
+    return WithDevices(
+        run, {{.busy = run.Always(0.95), .memory = run.Always(0.5)},
+              {.busy = run.Always(0.95), .memory = run.Always(second)},
+              {.busy = run.Always(0.95)}});
+  };
+  EXPECT_TRUE(GpuMemoryUneven(with(0.5)).findings.empty());
+  EXPECT_EQ(GpuMemoryUneven(with(0.25)).findings.at(0).summary,
+            "The work is spread unevenly: GPU 0 uses 50.0 % of its memory, GPU "
+            "1 only 25.0 %.");
+}
+
 }  // namespace
 }  // namespace sonde

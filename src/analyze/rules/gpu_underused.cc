@@ -161,10 +161,8 @@ Outcome GpuFluctuating(const Facts& facts) {
       "checkpoints, evaluation or logging (do them less often, or in a thread "
       "of their own). All curves one above the other: sonde export " +
       ShellWord(facts.store->path(), 4096) + " --to chrome";
-  const double run_ns = std::max(1.0, static_cast<double>(facts.run.wall_ns));
-  f.gain =
-      Gain{idle * static_cast<double>(devices.to_ns - devices.from_ns) / run_ns,
-           "at most, estimated as if it never rested"};
+  f.gain = Gain{idle * devices.OfRun(facts),
+                "at most, estimated as if it never rested"};
   f.confidence = every.empty() ? 0.7 : 0.9;
   return {{std::move(f)}, ""};
 }

@@ -114,7 +114,10 @@ TEST(GpuUnderusedTest, ARunThatOthersHeldUpIsNotJudged) {
 }
 
 TEST(GpuUnderusedTest, WorkThatMayBeSomebodyElsesExcusesNobody) {
-  EXPECT_EQ(Judge(At(Always(0.95), 0.5, 1.9)).findings.at(0).rule, "cpu_bound");
+  Facts facts = At(Always(0.95), 0.5, 1.9);
+  EXPECT_TRUE(Judge(facts).findings.empty()) << "nobody is seen to use it";
+  facts.devices[0].tells_users = true;
+  EXPECT_EQ(Judge(facts).findings.at(0).rule, "cpu_bound");
   EXPECT_TRUE(Judge(At(Always(0.03), 0.5, 0.4)).findings.empty())
       << "a display";
 }

@@ -3,12 +3,13 @@
 //
 // They share one question, so they share a file. Evidence for the first: one
 // accelerator or more have nothing to do for kMinIdle of the time; the thread
-// that feeds them waits as well (kMaxConsumer); and meanwhile others load,
-// which is seen by their CPU time or by what they read. Those that are busier
-// are left out: one of eight that waits is not hidden by the others. Where the
-// time is known to be waited for the input itself, 5 % is worth a word; an idle
-// device may have other reasons, and one that is 90 % busy is well, so here it
-// is 10 %.
+// that feeds them waits as well (kMaxConsumer; or kMaxConsumerIdle of the idle
+// time: while the accelerator works it may wait for it on a core, as CUDA
+// does); and meanwhile others load, which is seen by their CPU time or by what
+// they read. Those that are busier are left out: one of eight that waits is not
+// hidden by the others. Where the time is known to be waited for the input
+// itself, 5 % is worth a word; an idle device may have other reasons, and one
+// that is 90 % busy is well, so here it is 10 %.
 //
 // Or nobody loads but that thread itself, between the steps: then it is on a
 // core about as long as the accelerators idle (kSelfNear), and never fills it
@@ -30,6 +31,7 @@
 #include "analyze/input_work.h"
 #include "analyze/rules/rules.h"
 #include "analyze/steady.h"
+#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -38,6 +40,7 @@ namespace {
 constexpr double kMinIdle = 0.10;
 constexpr double kHighIdle = 0.20;
 constexpr double kMaxConsumer = 0.70;
+constexpr double kMaxConsumerIdle = 0.50;  // of the idle time
 constexpr double kMaxSelf = 0.90;
 constexpr double kSelfNear = 0.30;  // of the idle time
 constexpr double kLoaderCores = 0.30;
@@ -83,10 +86,13 @@ Input InputOf(const Facts& facts) {
   in.by_disk = in.work.read_bytes_s.value_or(0) >= kReadBytes;
   in.by_reads = in.work.read_chars_s.value_or(0) >= kReadChars &&
                 in.work.read_calls_s.value_or(0) >= kReadCalls;
-  if (!in.work.consumer_cores) return in;
+  // A thread that fills a core does not wait for data.
+  if (!in.work.consumer_cores || !InterpreterBound(facts).findings.empty())
+    return in;
   const double consumer = *in.work.consumer_cores;
-  in.found =
-      consumer < kMaxConsumer && (in.by_cpu || in.by_disk || in.by_reads);
+  const bool waits = consumer < kMaxConsumer ||
+                     consumer - (1 - in.idle) < kMaxConsumerIdle * in.idle;
+  in.found = waits && (in.by_cpu || in.by_disk || in.by_reads);
   in.by_self = !in.found && !in.by_cpu && !in.by_reads && consumer < kMaxSelf &&
                std::abs(consumer - in.idle) <= kSelfNear * in.idle &&
                Alternating(facts).findings.empty();
@@ -122,10 +128,7 @@ Finding Begin(const Facts& facts, const Input& in, const char* rule) {
   f.where.pid = consumer.row.pid;
   f.where.process_name = consumer.name;
   f.where.cmdline = consumer.cmdline;
-  const double run_ns = std::max(1.0, static_cast<double>(facts.run.wall_ns));
-  const double judged =
-      static_cast<double>(in.devices.to_ns - in.devices.from_ns) / run_ns;
-  f.gain = Gain{std::clamp(in.idle * judged, 0.0, 1.0),
+  f.gain = Gain{in.idle * in.devices.OfRun(facts),
                 "at most, estimated as if the accelerator never waited"};
   f.confidence = (in.by_cpu ? 0.85 : 0.7) * std::min(1.0, 0.7 + in.idle);
   return f;
@@ -177,29 +180,7 @@ void AddLoaders(const Facts& facts, const Input& in, Finding& f) {
 
 Outcome Not(const Input& in) { return {{}, in.not_enough_data}; }
 
-}  // namespace
-
-Outcome InputBound(const Facts& facts) {
-  const Input in = InputOf(facts);
-  if (!in.found) return Not(in);
-  Finding f = Begin(facts, in, "input_bound");
-  f.summary =
-      fmt::format("Limited by its input: {} {} {} of the time while {}.",
-                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
-  AddLoaders(facts, in, f);
-  const double cores = facts.run.capacity_cores.value_or(0);
-  f.advice = fmt::format(
-      "Data comes too slowly. Prepare more of it at the same time and ahead of "
-      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
-      "pin_memory=True, persistent_workers=True), tf.data's "
-      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
-      "each sample: decode and resize once, store the result.",
-      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
-  return {{std::move(f)}, ""};
-}
-
-Outcome InputCpuSaturated(const Facts& facts) {
-  const Input in = InputOf(facts);
+Outcome CpuSaturated(const Facts& facts, const Input& in) {
   if (!in.found || !in.by_cpu) return Not(in);
   if (!facts.run.capacity_cores)
     return Outcome::NotEnough("how many cores it may use was not recorded");
@@ -229,26 +210,33 @@ Outcome InputCpuSaturated(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome InputStorageBound(const Facts& facts) {
-  const Input in = InputOf(facts);
+Outcome StorageBound(const Facts& facts, const Input& in) {
   if (!in.found || !in.by_disk) return Not(in);
-  const double disk = in.devices.WhileIdle(facts, "disk_busy").value_or(0);
-  const double pressure = in.devices.WhileIdle(facts, "psi_io").value_or(0);
-  const double iowait = in.devices.WhileIdle(facts, "iowait").value_or(0) /
-                        std::max(1.0, static_cast<double>(facts.machine.cores));
-  if (disk < kDiskBusy && pressure < kIoWait && iowait < kIoWait) return {};
+  const MaybeNumber disk = in.devices.WhileIdle(facts, "disk_busy");
+  const MaybeNumber pressure = in.devices.WhileIdle(facts, "psi_io");
+  MaybeNumber iowait = in.devices.WhileIdle(facts, "iowait");
+  if (iowait)
+    *iowait /= std::max(1.0, static_cast<double>(facts.machine.cores));
+  if (disk.value_or(0) < kDiskBusy && pressure.value_or(0) < kIoWait &&
+      iowait.value_or(0) < kIoWait)
+    return {};
+  // Disks and pressure are the machine's: somebody else may keep them busy.
+  if (!SteadySeries(facts, SteadyOf(facts)).OwnsDisks()) return {};
   Finding f = Begin(facts, in, "input_storage_bound");
   f.summary = fmt::format(
       "Limited by the storage its input comes from: {} {} {} of the time while "
       "{}/s are read.",
       Waiters(in), Verb(in), FormatShare(in.idle),
       FormatBytes(*in.work.read_bytes_s));
-  f.evidence.push_back(Held(
-      in, fmt::format("While it idled, the disks were busy {} of the time, "
-                      "something waited for them {}, and {} of the cores idled "
-                      "for that reason.",
-                      FormatShare(std::min(1.0, disk)), FormatShare(pressure),
-                      FormatShare(iowait))));
+  const auto say = [&](const MaybeNumber& share, const char* what) {
+    if (share)
+      f.evidence.push_back(
+          Held(in, fmt::format("While it idled, {} {} of the time.", what,
+                               FormatShare(std::min(1.0, *share)))));
+  };
+  say(disk, "the busiest disk was busy");
+  say(pressure, "something waited for storage");
+  say(iowait, "the cores idled for that reason");
   AddLoaders(facts, in, f);
   f.advice =
       "The disk is the bottleneck. Keep the data nearer (copy it to a local "
@@ -258,8 +246,7 @@ Outcome InputStorageBound(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome InputStorageLatency(const Facts& facts) {
-  const Input in = InputOf(facts);
+Outcome StorageLatency(const Facts& facts, const Input& in) {
   const InputWork& w = in.work;
   if (!in.found || !in.by_reads || w.loaders == 0) return Not(in);
   if (!w.sleeps_s)
@@ -295,6 +282,47 @@ Outcome InputStorageLatency(const Facts& facts) {
       "read takes.";
   f.confidence *= 0.8;
   return {{std::move(f)}, ""};
+}
+
+// What to do about it: by what loading itself is short of, if that is known.
+std::string AdviceOn(const Facts& facts, const Input& in) {
+  for (const auto why : {&StorageBound, &StorageLatency, &CpuSaturated})
+    if (const Outcome outcome = why(facts, in); !outcome.findings.empty())
+      return outcome.findings[0].advice;
+  const double cores = facts.run.capacity_cores.value_or(0);
+  return fmt::format(
+      "Data comes too slowly. Prepare more of it at the same time and ahead of "
+      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
+      "pin_memory=True, persistent_workers=True), tf.data's "
+      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
+      "each sample: decode and resize once, store the result.",
+      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
+}
+
+}  // namespace
+
+Outcome InputBound(const Facts& facts) {
+  const Input in = InputOf(facts);
+  if (!in.found) return Not(in);
+  Finding f = Begin(facts, in, "input_bound");
+  f.summary =
+      fmt::format("Limited by its input: {} {} {} of the time while {}.",
+                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
+  AddLoaders(facts, in, f);
+  f.advice = AdviceOn(facts, in);
+  return {{std::move(f)}, ""};
+}
+
+Outcome InputCpuSaturated(const Facts& facts) {
+  return CpuSaturated(facts, InputOf(facts));
+}
+
+Outcome InputStorageBound(const Facts& facts) {
+  return StorageBound(facts, InputOf(facts));
+}
+
+Outcome InputStorageLatency(const Facts& facts) {
+  return StorageLatency(facts, InputOf(facts));
 }
 
 }  // namespace sonde

@@ -37,6 +37,14 @@ struct InputTest : testing::Test {
     const Judgement judgement = Judge(facts);
     return judgement.findings.empty() ? "" : judgement.findings[0].rule;
   }
+  // `detail` comes second, and the first one's advice is its.
+  static void ExpectDetail(const Facts& facts, const std::string& detail) {
+    const Judgement judgement = Judge(facts);
+    ASSERT_GE(judgement.findings.size(), 2u);
+    EXPECT_EQ(judgement.findings[0].rule, "input_bound");
+    EXPECT_EQ(judgement.findings[1].rule, detail);
+    EXPECT_EQ(judgement.advice, judgement.findings[1].advice);
+  }
 
   MadeRun run;
 };
@@ -129,22 +137,22 @@ TEST_F(InputTest, TheHolderOfDeviceMemoryIsTheConsumer) {
   EXPECT_TRUE(InputBound(facts).findings.empty()) << "it computes";
 }
 
-TEST_F(InputTest, SaturatedCoresComeBeforeTheInput) {
+TEST_F(InputTest, SaturatedCoresSayWhyTheInputIsSlow) {
   EXPECT_TRUE(InputCpuSaturated(Busy(0.4)).findings.empty());
   run.cores = 2;
   run.workers[1].cores = run.workers[2].cores = run.Always(0.92);
   ASSERT_EQ(InputCpuSaturated(Busy(0.4)).findings.size(), 1u);
-  EXPECT_EQ(First(Busy(0.4)), "input_cpu_saturated");
+  ExpectDetail(Busy(0.4), "input_cpu_saturated");
 }
 
-TEST_F(InputTest, ABusyDiskComesBeforeTheInput) {
+TEST_F(InputTest, ABusyDiskSaysWhyTheInputIsSlow) {
   Facts facts = Busy(0.4);
   PutSeries(facts, "tree_read", MadeRun::Always(2e6));
   PutSeries(facts, "disk_busy", MadeRun::Always(0.79));
   EXPECT_TRUE(InputStorageBound(facts).findings.empty());
   PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
   ASSERT_EQ(InputStorageBound(facts).findings.size(), 1u);
-  EXPECT_EQ(First(facts), "input_storage_bound");
+  ExpectDetail(facts, "input_storage_bound");
   PutSeries(facts, "tree_read", MadeRun::Always(0.9e6));
   EXPECT_TRUE(InputStorageBound(facts).findings.empty())
       << "somebody else keeps the disk busy";
@@ -157,7 +165,7 @@ TEST_F(InputTest, SlowSmallReadsAreLatency) {
   EXPECT_EQ(InputStorageLatency(slow).findings[0].summary,
             "Limited by slow answers of its storage: GPU 0 waits 50.0 % of the "
             "time for reads of 16.0 kB that take about 19.0 ms each.");
-  EXPECT_EQ(First(slow), "input_storage_latency");
+  ExpectDetail(slow, "input_storage_latency");
   Facts pipes = slow;
   PutSeries(pipes, "psi_io", MadeRun::Always(0.02));
   EXPECT_TRUE(InputStorageLatency(pipes).findings.empty())
@@ -185,6 +193,34 @@ TEST_F(InputTest, SaysWhenItCannotKnow) {
             "how busy the accelerators were was not collected");
   run.seconds = 0.5;
   EXPECT_NE(InputBound(Busy(0.4)).not_enough_data, "");
+}
+
+TEST_F(InputTest, ADiskThatOthersKeepBusyIsNotItsInput) {
+  Facts facts = Busy(0.4);
+  PutSeries(facts, "tree_read", MadeRun::Always(2e6));
+  PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
+  PutSeries(facts, "disk_read", MadeRun::Always(4e6));
+  EXPECT_EQ(InputStorageBound(facts).findings.size(), 1u);
+  PutSeries(facts, "disk_read", MadeRun::Always(400e6));
+  EXPECT_TRUE(InputStorageBound(facts).findings.empty());
+}
+
+TEST_F(InputTest, AThreadThatFillsACoreWaitsForNoData) {
+  // Long idle before: on average it was on a core half of the time.
+  run.seconds = 40;
+  run.workers[0].cores = [](double s) { return s < 18 ? 0.0 : 0.98; };
+  run.workers[1].cores =
+      run.workers[2].cores = [](double s) { return s < 18 ? 0.0 : 0.5; };
+  const Facts facts =
+      WithDevices(run, {{.busy = [](double s) { return s < 18 ? 0.0 : 0.3; }}});
+  EXPECT_EQ(InterpreterBound(facts).findings.size(), 1u);
+  EXPECT_TRUE(InputBound(facts).findings.empty());
+}
+
+TEST_F(InputTest, WaitingForTheAcceleratorOnACoreIsNoWork) {
+  run.workers[0].cores = run.Always(0.75);
+  EXPECT_EQ(InputBound(Busy(0.75)).findings.size(), 1u);
+  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
 }
 
 }  // namespace

@@ -12,9 +12,10 @@
 
 #include <algorithm>
 
+#include "analyze/accelerators.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
-#include "analyze/steady.h"
+#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -31,12 +32,15 @@ Outcome MisplacedCpu(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const RegularSeries* const waiting = facts.series->Find("tree_wait");
   const RegularSeries* const busy = facts.series->Find("machine_cpu");
-  // A thread nobody sampled waits for nobody knows what: that is no defect of
-  // the recording that a user could mend.
-  if (waiting == nullptr || busy == nullptr || facts.machine.cores < 2)
-    return {};
+  if (facts.machine.cores == 1) return {};
+  if (waiting == nullptr || busy == nullptr)
+    return Outcome::NotEnough(
+        "how long threads waited for a core, or how busy the cores were, was "
+        "not collected");
   if (run.cpu_limit_cores && run.allowed_cores &&
       *run.cpu_limit_cores < *run.allowed_cores)
     return {};
@@ -96,9 +100,10 @@ Outcome MisplacedCpu(const Facts& facts) {
       "has threads for. If the pinning is meant, start fewer threads: "
       "OMP_NUM_THREADS, DataLoader(num_workers=...).";
   const double more = std::min(waited, free);
-  f.gain = Gain{yes / all * more / (used + more),
-                "at most, estimated as if the threads that waited had run on "
-                "the free cores"};
+  f.gain = Gain{
+      yes / all * more / (used + more) * SteadySeries(facts, steady).OfRun(),
+      "at most, estimated as if the threads that waited had run on "
+      "the free cores"};
   f.confidence = 0.8;
   return {{std::move(f)}, ""};
 }

@@ -17,9 +17,11 @@
 #include <cmath>
 #include <optional>
 
+#include "analyze/accelerators.h"
 #include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
+#include "analyze/scan.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
 
@@ -36,13 +38,6 @@ constexpr double kDiskBusy = 0.50;
 constexpr double kMostBytesAWakeUp = 64e3;
 constexpr double kMinWakeUps = 20;
 constexpr double kSecondsPerByte = 1e-10;  // of CPU time, at the very least
-
-double WakeUps(const Facts& facts) {
-  double sum = 0;
-  for (const ProcessFacts& p : facts.processes)
-    sum += p.voluntary_switches.value_or(0);
-  return sum / (static_cast<double>(facts.run.wall_ns) / 1e9);
-}
 
 // A rate that was kept to.
 struct Ceiling {
@@ -82,12 +77,24 @@ std::optional<Ceiling> CeilingOf(const SteadySeries& series, const Blame& blame,
   return Ceiling{rate, time, receives, std::move(link)};
 }
 
+// Links in other network namespaces than the command's own, which are not in
+// the sums of all.
+bool HasOtherNetworks(const Facts& facts) {
+  for (const auto& [id, row] : facts.store->series())
+    if (row.scope == Series::Scope::kMachine &&
+        facts.store->Str(row.name) == "net_rx_bytes" &&
+        !OfOwnNetwork(facts.store->Str(row.label)))
+      return true;
+  return false;
+}
+
 std::optional<Ceiling> FindCeiling(const Facts& facts,
                                    const SteadySeries& series,
                                    const SeriesView& receive,
                                    const SeriesView& send) {
   const Blame blame(series);
-  if (std::max(receive.Mean(), send.Mean()) >= kMostOfTheTime * kMinBytesPerSec)
+  if (HasOtherNetworks(facts) ||
+      std::max(receive.Mean(), send.Mean()) >= kMostOfTheTime * kMinBytesPerSec)
     for (const Link& link : LinksOf(facts))
       if (auto found = CeilingOf(series, blame, series.Of(link.receive),
                                  series.Of(link.send), link.name))
@@ -101,10 +108,12 @@ Outcome NetworkBound(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const SteadySeries series(facts, steady);
   const SeriesView receive = series.Find("net_receive");
   const SeriesView send = series.Find("net_send");
-  if (!receive.collected() && !send.collected())
+  if (!receive.collected() && !send.collected() && !HasOtherNetworks(facts))
     return Outcome::NotEnough("network counters were not collected");
   const std::optional<Ceiling> ceiling =
       FindCeiling(facts, series, receive, send);
@@ -128,9 +137,10 @@ Outcome NetworkBound(const Facts& facts) {
                  ? ""
                  : fmt::format("of {} ", Printable(ceiling->link, 40)),
              kBand * 100, FormatBytes(rate), rate * 8 / 1e6));
-  Say(f, fmt::format("Meanwhile it used {:.2f} cores, and nothing waited for "
-                     "disks.",
-                     cores));
+  const bool disks_known =
+      series.Find("psi_io").collected() || series.Find("disk_busy").collected();
+  Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cores,
+                     disks_known ? ", and nothing waited for disks" : ""));
   f.advice = fmt::format(
       "More cores or faster disks will not help. Move less (compress, cache "
       "what is fetched again, fetch only what is needed), bring the data "

@@ -105,5 +105,28 @@ TEST(NetworkBoundTest, OneInterfaceMayBeFullBesideOthersThatAreNot) {
   EXPECT_TRUE(NetworkBound(FactsOfText(kTwoLinks, other)).findings.empty());
 }
 
+TEST(NetworkBoundTest, AnotherNetworkMayBeTheOneThatIsFull) {
+  std::string run = kTwoLinks;
+  for (const char* const name : {"eth0", "veth1"})
+    run.replace(run.find(name), std::string_view(name).size(),
+                "eth0@4026532177");
+  const Outcome outcome =
+      NetworkBound(FactsOfText(run, "ramp 6 to=10s slope=10MB/s\n"));
+  ASSERT_EQ(outcome.findings.size(), 1u) << outcome.not_enough_data;
+  EXPECT_NE(outcome.findings[0].evidence[0].text.find("of eth0@4026532177 was"),
+            std::string::npos);
+}
+
+TEST(NetworkBoundTest, WhatWasNotCollectedIsNotSaid) {
+  const auto says = [](const Facts& facts) {
+    return NetworkBound(facts).findings.at(0).evidence.at(1).text;
+  };
+  Facts facts = Fetches(MadeRun::Always(10e6));
+  EXPECT_EQ(says(facts), "Meanwhile it used 0.10 cores.");
+  PutSeries(facts, "psi_io", MadeRun::Always(0.01));
+  EXPECT_EQ(says(facts),
+            "Meanwhile it used 0.10 cores, and nothing waited for disks.");
+}
+
 }  // namespace
 }  // namespace sonde

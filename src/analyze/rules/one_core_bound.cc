@@ -81,6 +81,8 @@ struct Judge {
     if (w.process == 0 || w.second_cores >= kMaxSecond ||
         w.thread_cores + w.thread_wait_cores < kThreadBusy)
       return false;
+    // A process whose threads nobody sampled, and that has several.
+    if (w.thread == 0 && w.thread_cores > kTogether) return false;
     if (w.tree_cores - w.thread_cores <= kMaxRest)
       return w.thread_cores >= kLoneRan && capacity - w.tree_cores >= kMinFree;
     return w.thread_cores >= kThreadRan && Free(w) >= kMinFree;

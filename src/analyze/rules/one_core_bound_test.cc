@@ -162,6 +162,15 @@ TEST(OneCoreBoundTest, ProcessesWithoutThreadValuesCountAsOneThread) {
   EXPECT_EQ(outcome.findings[0].where.thread, 0u);
 }
 
+TEST(OneCoreBoundTest, AProcessThatUsesTwoCoresIsNoThread) {
+  MadeRun run = Threads(0.99, 0);
+  run.cores = 4;
+  run.workers.pop_back();
+  run.workers[0].cores = run.Always(1.9);
+  run.thread_series = false;
+  EXPECT_TRUE(OneCoreBound(run.Make()).findings.empty());
+}
+
 TEST(OneCoreBoundTest, FindsAChainOfProcessesOneAtATime) {
   MadeRun run;
   run.workers = {{.name = "sh", .cores = run.Always(0.02)}};

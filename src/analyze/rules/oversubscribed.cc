@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -34,6 +35,8 @@ Outcome Oversubscribed(const Facts& facts) {
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
+  // An accelerator that always works is what limits the run.
+  if (AcceleratorsWellUsed(facts)) return {};
   const SteadySeries series(facts, steady);
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView wait = series.Find("tree_wait");

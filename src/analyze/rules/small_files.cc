@@ -18,7 +18,12 @@
 //
 // Reads past the page cache are whole blocks, and all of them come from
 // storage (kNear). They are no small files; how long they take is the disk's
-// matter.
+// matter. So is the time of a large file that is read in small pieces: the
+// kernel reads ahead, in requests of kSmallBytes and more. And who waits for
+// what it writes does not wait for the little that it reads before.
+//
+// Who sleeps for each call (kSleepsPerCall) is a service: what it reads is a
+// request, and comes by a socket or a pipe.
 
 #include <fmt/format.h>
 
@@ -46,6 +51,7 @@ constexpr double kMinPayers = 0.50;     // of the CPU time
 constexpr double kMinCores = 0.25;      // that it used or was ready to use
 constexpr double kWaits = 0.25;
 constexpr double kFromDisk = 0.25;
+constexpr double kSleepsPerCall = 0.80;
 constexpr double kBlock = 4096;
 constexpr double kNear = 0.02;
 
@@ -59,6 +65,13 @@ bool ReadsBlocks(const SeriesView& calls, const SeriesView& chars,
   const double each = bytes / calls.QuantileAt(0.5);
   return Near(from_disk.QuantileAt(0.5), bytes) &&
          Near(each, kBlock * std::max(1.0, std::round(each / kBlock)));
+}
+
+// The disks were asked for large pieces.
+bool ReadsAhead(const MachineFacts& machine) {
+  return machine.disk_reads.value_or(0) > 0 &&
+         machine.disk_read_bytes.value_or(0) >=
+             kSmallBytes * *machine.disk_reads;
 }
 
 // Who made most read calls; null if nobody.
@@ -131,11 +144,16 @@ Outcome SmallFiles(const Facts& facts) {
   const double from_disk = series.Find("tree_read").Mean();
   const double each = chars.Mean() / calls.Mean();
   if (ReadsBlocks(calls, chars, series.Find("tree_read"))) return {};
+  if (stalled >= kWaits && written > from_disk &&
+      written >= kCopied * chars.Mean())
+    return {};
   const bool computes = ready >= kMinCores && cost_share >= kMinCost &&
-                        (!kernel_known || Payers(facts) >= kMinPayers);
+                        (!kernel_known || Payers(facts) >= kMinPayers) &&
+                        (WakeUps(facts) < kSleepsPerCall * calls.Mean() ||
+                         from_disk >= kFromDisk * chars.Mean());
   const bool waits = stalled >= kWaits &&
                      from_disk >= kFromDisk * chars.Mean() &&
-                     from_disk >= written;
+                     from_disk >= written && !ReadsAhead(facts.machine);
   if (!computes && !waits) return {};
 
   Finding f = FindingOf("small_files", steady);

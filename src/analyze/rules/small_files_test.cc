@@ -116,5 +116,31 @@ TEST(SmallFilesTest, SaysWhenItCannotKnow) {
   EXPECT_NE(SmallFiles(run.Make()).not_enough_data, "");
 }
 
+TEST(SmallFilesTest, ALargeFileInSmallPiecesIsReadAhead) {
+  Facts facts = Reader(2000, 16'000, 0.01);
+  PutSeries(facts, "tree_read", MadeRun::Always(2000 * 16'000));
+  PutSeries(facts, "psi_io", MadeRun::Always(0.6));
+  facts.machine.disk_read_bytes = 2000 * 16e3 * 10;
+  facts.machine.disk_reads = *facts.machine.disk_read_bytes / 20e3;
+  EXPECT_TRUE(Fires(facts));
+  facts.machine.disk_reads = *facts.machine.disk_read_bytes / 128e3;
+  EXPECT_FALSE(Fires(facts));
+}
+
+TEST(SmallFilesTest, WhoWaitsForItsWritesIsNotHeldUpByReads) {
+  Facts facts = Reader(10'000, 16'000, 0.9);
+  PutSeries(facts, "tree_write", MadeRun::Always(10'000 * 16e3));
+  EXPECT_TRUE(Fires(facts)) << "copies of small files";
+  PutSeries(facts, "psi_io", MadeRun::Always(0.6));
+  EXPECT_FALSE(Fires(facts)) << "past the page cache";
+}
+
+TEST(SmallFilesTest, AServiceSleepsForEachRequest) {
+  Facts facts = Reader(20'000, 100, 0.7);
+  EXPECT_TRUE(Fires(facts));
+  facts.processes[0].voluntary_switches = 10 * 18'000;
+  EXPECT_FALSE(Fires(facts));
+}
+
 }  // namespace
 }  // namespace sonde
