@@ -107,9 +107,7 @@ class PeakFinder {
 
 std::optional<Period> PeriodOf(const RegularSeries& series) {
   // Gaps at the ends are not part of it.
-  size_t begin = 0, end = series.size();
-  while (begin < end && !series.known[begin]) ++begin;
-  while (end > begin && !series.known[end - 1]) --end;
+  const auto [begin, end] = series.KnownRange();
   RegularSeries p = series.Part(begin, end);
   const size_t count = p.KnownCount();
   if (count < kMinPeriodWindows) return std::nullopt;

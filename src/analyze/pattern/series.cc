@@ -81,6 +81,13 @@ void Join(RegularSeries& series, const RegularSeries& other) {
   }
 }
 
+std::pair<size_t, size_t> RegularSeries::KnownRange() const {
+  size_t from = 0, to = size();
+  while (from < to && !known[from]) ++from;
+  while (to > from && !known[to - 1]) --to;
+  return {from, to};
+}
+
 RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
                         const Grid& grid, std::string name, std::string unit) {
   RegularSeries out;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/store.h"
@@ -52,6 +53,8 @@ struct RegularSeries {
   std::vector<double> KnownValues() const;
   // The windows [from, to).
   RegularSeries Part(size_t from, size_t to) const;
+  // From the first known window to behind the last; empty if none is known.
+  std::pair<size_t, size_t> KnownRange() const;
 };
 
 // The mean of several, in each window of those that are known there. All lie on

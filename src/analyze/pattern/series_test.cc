@@ -72,6 +72,17 @@ TEST(RegularSeriesTest, APartKeepsItsTimes) {
   EXPECT_EQ(s.values, (std::vector<double>{3, 4, 5, 6}));
 }
 
+TEST(RegularSeriesTest, TheKnownRangeLeavesOutOnlyGapsAtTheEnds) {
+  using Range = std::pair<size_t, size_t>;
+  RegularSeries s = MadeSeries(10, Flat(1));
+  EXPECT_EQ(s.KnownRange(), Range(0, 10));
+  s.known = {0, 0, 1, 0, 0, 1, 1, 0, 0, 0};
+  EXPECT_EQ(s.KnownRange(), Range(2, 7));
+  s.known.assign(10, 0);
+  const auto [from, to] = s.KnownRange();
+  EXPECT_EQ(from, to) << "none is known";
+}
+
 TEST(NoiseTest, JumpsAndTrendsAreNoNoise) {
   const double plain = NoiseOf(MadeSeries(1000, Flat(5), 1, 3).values);
   EXPECT_NEAR(plain, 0.58, 0.1) << "of a uniform distribution";

@@ -123,10 +123,9 @@ std::optional<Growth> GrowthOf(const RegularSeries& part) {
   const double chance = ChanceOf(values);
   if (chance >= kMaxP) return std::nullopt;
   // From the middle of the first known window to that of the last.
-  const auto first = std::find(part.known.begin(), part.known.end(), 1);
-  const auto last = std::find(part.known.rbegin(), part.known.rend(), 1);
+  const auto [from, to] = part.KnownRange();
   const double seconds =
-      part.grid.SecondsOf(static_cast<double>(last.base() - first - 1));
+      part.grid.SecondsOf(static_cast<double>(to - from - 1));
   return Growth{*trend, chance, (trend->to - trend->from) / seconds};
 }
 
