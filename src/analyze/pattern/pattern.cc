@@ -162,8 +162,10 @@ class Namer {
         std::abs(out_.level);
     const auto trend = TrendOf(series_, least);
     if (!trend) return false;
+    // From the middle of the first known window to that of the last.
+    const auto [first, behind] = series_.KnownRange();
     const double seconds =
-        series_.grid.SecondsOf(static_cast<double>(series_.size()));
+        series_.grid.SecondsOf(static_cast<double>(behind - first - 1));
     const double from = Within(trend->from), to = Within(trend->to);
     out_.low = std::min(from, to);
     out_.high = std::max(from, to);

@@ -136,8 +136,18 @@ TEST(PatternTest, RampWithItsSlope) {
   const Pattern leak =
       PatternOf(MadeSeries(600, Line(1e9, 1e5), 5e6, 1, "bytes"), {});
   EXPECT_EQ(leak.text,
-            "ramp: rises all the time, from 999 MB to 1.06 GB, 1.00 MB a "
+            "ramp: rises all the time, from 999 MB to 1.06 GB, 1.01 MB a "
             "second");
+}
+
+TEST(PatternTest, ASlopeIsOfTheTimeThatIsKnown) {
+  RegularSeries leak = MadeSeries(1000, Line(-700e6, 1e6), 0, 1, "bytes");
+  for (size_t i = 0; i < 800; ++i) leak.known[i] = leak.values[i] = 0;
+  for (size_t i = 980; i < 1000; ++i) leak.known[i] = leak.values[i] = 0;
+  const Pattern pattern = PatternOf(leak, {});
+  EXPECT_KIND(pattern, PatternKind::kRamp);
+  EXPECT_NEAR(*pattern.slope_per_s, 10e6, 1e4);
+  EXPECT_TRUE(pattern.text.ends_with("10.0 MB a second")) << pattern.text;
 }
 
 TEST(PatternTest, Staircase) {
