@@ -29,6 +29,7 @@ constexpr double kWritesMore = 3;    // than otherwise: a checkpoint
 constexpr double kMaxSmoothDuty = 0.75;
 constexpr double kStill = 0.1;  // of the level: noise that does not matter
 constexpr size_t kMinEvaluations = 3;
+constexpr size_t kBorder = 2;  // windows at an end that are no phase
 
 // Windows [from, to).
 struct Stretch {
@@ -167,9 +168,8 @@ class Finder {
       work_ = after;
       level_ = MedianOf(level_of_, work_);
     }
-    // A window or two are the border, not a phase.
-    if (work_.from <= 2) work_.from = 0;
-    if (main_.size() - work_.to <= 2) work_.to = main_.size();
+    if (work_.from <= kBorder) work_.from = 0;
+    if (main_.size() - work_.to <= kBorder) work_.to = main_.size();
   }
 
   // Levels at the begin that are not the later one.
@@ -327,7 +327,20 @@ Phases PhasesOf(const RunUse& use) {
     out.not_enough_data = "it hardly worked";
     return out;
   }
-  out.list = Finder(use, *out.main).Find();
+  // What nobody sampled is neither start-up nor end. A window or two are the
+  // border.
+  auto [from, to] = out.main->KnownRange();
+  if (from <= kBorder) from = 0;
+  if (out.main->size() - to <= kBorder) to = out.main->size();
+  const RegularSeries main = out.main->Part(from, to);
+  RunUse part;
+  (out.main == use.accelerator ? part.accelerator : part.cpu) = &main;
+  RegularSeries written;
+  if (use.written != nullptr) {
+    written = use.written->Part(from, to);
+    part.written = &written;
+  }
+  out.list = Finder(part, main).Find();
   return out;
 }
 

@@ -40,8 +40,9 @@ struct RunUse {
 };
 
 // The phases of a run: they follow each other without gap, from its begin to
-// its end. `main` is the resource that they are told by: the accelerator if it
-// works at all, else the CPU.
+// its end, but for the time before `main` was first sampled and after it last
+// was: that is none. `main` is the resource that they are told by: the
+// accelerator if it works at all, else the CPU.
 struct Phases {
   std::vector<Phase> list;
   const RegularSeries* main = nullptr;

@@ -191,6 +191,24 @@ TEST(PhasesTest, GapsMakeNoPhase) {
             "start-up warm-up steady end");
 }
 
+TEST(PhasesTest, WhatNobodySampledIsNoPhase) {
+  RegularSeries cpu = MadeSeries(1000, Flat(0.5), 0.02, 1, "cores");
+  for (size_t i = 0; i < 700; ++i) cpu.known[i] = cpu.values[i] = 0;
+  for (size_t i = 900; i < 1000; ++i) cpu.known[i] = cpu.values[i] = 0;
+  const RegularSeries written = MadeSeries(1000, Flat(2e6), 0, 1, "bytes/s");
+  const Phases phases = PhasesOf({&cpu, nullptr, &written});
+  EXPECT_EQ(phases.main, &cpu);
+  ASSERT_EQ(Names(phases), "steady");
+  EXPECT_EQ(phases.list[0].from_ns, 70 * kNsPerSec);
+  EXPECT_EQ(phases.list[0].to_ns, 90 * kNsPerSec);
+}
+
+TEST(PhasesTest, AWindowThatASampleMissedIsTheBorder) {
+  RegularSeries cpu = MadeSeries(1000, Flat(0.5), 0.02, 1, "cores");
+  cpu.known[0] = cpu.known[1] = cpu.known[999] = 0;
+  ExpectCovered(PhasesOf({&cpu, nullptr, nullptr}));
+}
+
 TEST(PhasesTest, NothingToGoByIsSaid) {
   EXPECT_FALSE(PhasesOf({}).not_enough_data.empty());
   const RegularSeries idle = MadeSeries(500, Flat(0.02), 0.02),
