@@ -77,8 +77,10 @@ std::pair<size_t, size_t> JudgedPart(const RegularSeries& idle) {
   return {from, to};
 }
 
-const RegularSeries* Find(const Facts& facts, const char* name) {
-  return facts.series->Find(name);
+// What is judged of a series of the run; empty if it was not collected.
+RegularSeries Judged(const Facts& facts, const char* name) {
+  const RegularSeries* const found = facts.series->Find(name);
+  return found == nullptr ? RegularSeries() : JudgedOf(facts, *found);
 }
 
 }  // namespace
@@ -111,15 +113,15 @@ void Accelerators::Keep(const std::function<bool(const Accelerator&)>& test) {
 
 MaybeNumber Accelerators::WhileIdle(const Facts& facts,
                                     const char* series) const {
-  const RegularSeries* const whole = Find(facts, series);
-  if (whole == nullptr) return std::nullopt;
+  const RegularSeries whole = Judged(facts, series);
+  if (whole.size() == 0) return std::nullopt;
   double sum = 0, weight = 0;
   // Both lie on the run's windows; `idle` begins later.
   const size_t first = static_cast<size_t>(
-      (grid.begin_ns - whole->grid.begin_ns) / whole->grid.step_ns);
-  for (size_t i = 0; i < idle.size() && first + i < whole->size(); ++i) {
-    if (!idle.known[i] || !whole->known[first + i]) continue;
-    sum += idle.values[i] * whole->values[first + i];
+      (grid.begin_ns - whole.grid.begin_ns) / whole.grid.step_ns);
+  for (size_t i = 0; i < idle.size() && first + i < whole.size(); ++i) {
+    if (!idle.known[i] || !whole.known[first + i]) continue;
+    sum += idle.values[i] * whole.values[first + i];
     weight += idle.values[i];
   }
   if (weight <= 0) return std::nullopt;
@@ -129,14 +131,14 @@ MaybeNumber Accelerators::WhileIdle(const Facts& facts,
 MaybeNumber Accelerators::ShareWhere(
     const Facts& facts, const char* series,
     const std::function<bool(double)>& test) const {
-  const RegularSeries* const whole = Find(facts, series);
-  if (whole == nullptr) return std::nullopt;
+  const RegularSeries whole = Judged(facts, series);
+  if (whole.size() == 0) return std::nullopt;
   const size_t first = static_cast<size_t>(
-      (grid.begin_ns - whole->grid.begin_ns) / whole->grid.step_ns);
+      (grid.begin_ns - whole.grid.begin_ns) / whole.grid.step_ns);
   double yes = 0, all = 0;
-  for (size_t i = first; i < first + idle.size() && i < whole->size(); ++i) {
-    if (!whole->known[i]) continue;
-    yes += test(whole->values[i]) ? 1 : 0;
+  for (size_t i = first; i < first + idle.size() && i < whole.size(); ++i) {
+    if (!whole.known[i]) continue;
+    yes += test(whole.values[i]) ? 1 : 0;
     ++all;
   }
   if (all == 0) return std::nullopt;

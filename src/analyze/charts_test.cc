@@ -55,6 +55,15 @@ TEST(Charts, TheProgramsCoresAreThoseOfItsProcesses) {
   EXPECT_NEAR(MeanOf(plot->lines[0], 9, 10), 1, 0.01);
 }
 
+TEST(Charts, AStartUpThatIsNotJudgedIsDrawn) {
+  const Charts charts =
+      ChartsOf(FactsOfText(kRun, "meta steady_ns 6000000000\n"), {});
+  const ChartPlot* const plot = Find(charts, "cpu", "Cores in use");
+  ASSERT_NE(plot, nullptr);
+  EXPECT_NEAR(MeanOf(plot->lines[0], 1, 3), 1, 0.01);
+  EXPECT_EQ(plot->lines[0].KnownCount(), plot->lines[0].size());
+}
+
 TEST(Charts, ProcessesThatEndAreNotZeroAfterwards) {
   const Charts charts =
       ChartsOf(FactsOfText(kRun, "tick 2 8100ms 2=gone\n"), {});

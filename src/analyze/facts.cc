@@ -348,12 +348,12 @@ class Builder {
     for (CpuWindow& w : facts_.windows) w.tree_cores += cores;
   }
 
-  // What was busy and not ours, of `wall_ns` of the run: where both accounts
-  // are known.
-  MaybeNumber OtherCores(int64_t wall_ns) const {
+  // What was busy and not ours, of `wall_ns` of the run: in the windows that
+  // have the flag, where both accounts are known.
+  MaybeNumber OtherCores(int64_t wall_ns, bool CpuWindow::*flag) const {
     double known_ns = 0, busy = 0, tree = 0;
     for (const CpuWindow& w : facts_.windows) {
-      if (!w.machine_known || !w.known) continue;
+      if (!w.machine_known || !(w.*flag)) continue;
       const double ns = static_cast<double>(Elapsed(w.from_ns, w.to_ns));
       known_ns += ns;
       busy += w.busy_cores * ns;
@@ -402,7 +402,7 @@ class Builder {
       m.iowait_cores = iowait / known_ns;
       m.steal_cores = steal / known_ns;
     }
-    m.other_cores = OtherCores(run_.wall_ns);
+    m.other_cores = OtherCores(run_.wall_ns, &CpuWindow::known);
     constexpr auto kScope = Series::Scope::kMachine;
     m.mem_total_bytes = Peak(kScope, 0, "mem_total_bytes");
     m.swap_total_bytes = Peak(kScope, 0, "swap_total_bytes");
@@ -431,15 +431,17 @@ class Builder {
   }
 
   void FindJudged() {
+    for (CpuWindow& w : facts_.windows)
+      w.judged =
+          w.known && w.from_ns >= run_.judged_from_ns.value_or(w.from_ns);
     JudgedFacts& judged = facts_.judged;
     judged = {run_.cpu_wall_ns, run_.cores_used, facts_.machine.other_cores,
               facts_.machine.psi_io_some};
     if (!run_.judged_from_ns) return;
     double cpu_ns = 0;
     judged.wall_ns = 0;
-    for (CpuWindow& w : facts_.windows) {
-      if (w.from_ns < *run_.judged_from_ns) w.known = false;
-      if (!w.known) continue;
+    for (const CpuWindow& w : facts_.windows) {
+      if (!w.judged) continue;
       const int64_t ns = Elapsed(w.from_ns, w.to_ns);
       judged.wall_ns += ns;
       cpu_ns += w.tree_cores * static_cast<double>(ns);
@@ -447,7 +449,7 @@ class Builder {
     if (run_.cpu_ns)
       judged.cores_used =
           Ratio(AsNs(cpu_ns), static_cast<double>(judged.wall_ns));
-    judged.other_cores = OtherCores(judged.wall_ns);
+    judged.other_cores = OtherCores(judged.wall_ns, &CpuWindow::judged);
     judged.psi_io_some.reset();
     const SeriesStat* io =
         scan_.Find(Series::Scope::kMachine, 0, "psi_io_some_ns");

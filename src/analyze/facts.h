@@ -102,7 +102,7 @@ struct RunFacts {
   MaybeNs delay_ns;        // `--delay`: nothing was to be sampled before
   int64_t sampled_ns = 0;  // of wall_ns: samples cover it
   MaybeNs steady_ns;       // `--delay auto` found the start-up over then
-  // When the delay or that start-up was over; earlier windows are not known.
+  // When the delay or that start-up was over; earlier windows are not judged.
   // Absent if the whole run is judged.
   MaybeNs judged_from_ns;
   MaybeNs cpu_ns;
@@ -141,6 +141,7 @@ struct CpuWindow {
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   bool known = false;     // samples cover it, and it was not paused
+  bool judged = false;    // known, and the verdict is about it
   double tree_cores = 0;  // by the command and its descendants
   // The busiest thread; a process without thread values counts as one thread.
   uint32_t process = 0;

@@ -5,7 +5,9 @@
 #include "analyze/facts.h"
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
+#include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
+#include "analyze/shape.h"
 #include "analyze/steady.h"
 
 namespace sonde {
@@ -91,6 +93,40 @@ TEST(FactsPartTest, WhatIsJudgedAfterTheStartUpAndTheStartUpAreTheWhole) {
   EXPECT_NEAR(start_up_ns + *facts.judged.cores_used *
                                 static_cast<double>(facts.judged.wall_ns),
               static_cast<double>(*facts.run.cpu_ns), 1e6);
+}
+
+TEST(FactsPartTest, TheStartUpIsKnownThoughItIsNotJudged) {
+  MadeRun run;
+  run.workers = {
+      {.name = "work", .cores = [](double s) { return s < 6 ? 0.3 : 2.0; }}};
+  const int64_t steady_ns = MadeRun::kBeginNs + 6 * kNsPerSec;
+  run.meta["steady_ns"] = std::to_string(steady_ns);
+  const Facts facts = run.Make();
+  for (const CpuWindow& w : facts.windows) {
+    EXPECT_TRUE(w.known) << w.from_ns;
+    EXPECT_EQ(w.judged, w.from_ns >= steady_ns) << w.from_ns;
+  }
+  EXPECT_EQ(SteadyOf(facts).from_ns, steady_ns);
+  const RegularSeries& cpu = *facts.series->Find("tree_cpu");
+  EXPECT_EQ(cpu.KnownCount(), cpu.size());
+  EXPECT_NEAR(cpu.values[30], 0.3, 0.01);
+  const RegularSeries judged = JudgedOf(facts, cpu);
+  EXPECT_EQ(judged.KnownRange().first, 60u);
+  EXPECT_EQ(judged.KnownRange().second, cpu.size());
+  run.meta.clear();
+  const Facts whole = run.Make();
+  EXPECT_TRUE(whole.windows[0].judged) << "all of it, without such a moment";
+  EXPECT_EQ(JudgedOf(whole, cpu).KnownCount(), cpu.size());
+}
+
+TEST(FactsPartTest, PhasesTellTheStartUpThatIsNotJudged) {
+  MadeRun run;
+  run.seconds = 30;
+  run.workers = {
+      {.name = "work", .cores = [](double s) { return s < 12 ? 0.3 : 2.0; }}};
+  run.meta["steady_ns"] = std::to_string(MadeRun::kBeginNs + 12 * kNsPerSec);
+  EXPECT_EQ(PhrasePhases(ShapeOf(run.Make()).phases),
+            "start-up 12.0 s, steady 18.0 s");
 }
 
 TEST(FactsPartTest, WhatCameInTheDelayIsNotJudged) {

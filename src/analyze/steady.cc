@@ -72,7 +72,7 @@ Steady SteadyOf(const Facts& facts) {
   double known_ns = 0;
   std::vector<double> levels;
   for (const CpuWindow& w : facts.windows) {
-    if (!w.known) continue;
+    if (!w.judged) continue;
     out.windows.push_back(&w);
     levels.push_back(w.tree_cores);
     known_ns += Ns(w);

@@ -16,7 +16,7 @@ namespace sonde {
 // last time. At most a fifth of the run is left out at each end: a program that
 // sleeps for most of its time sleeps, it does not start up.
 struct Steady {
-  std::vector<const CpuWindow*> windows;  // known ones, in time order
+  std::vector<const CpuWindow*> windows;  // judged ones, in time order
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   int64_t known_ns = 0;  // their length together

@@ -106,7 +106,7 @@ std::vector<CounterSum> SourcesOf(const Store& store) {
   return out;
 }
 
-// From what the rules judge.
+// From the windows that the rules judge, and those before them.
 std::vector<RegularSeries> CpuSeries(const Facts& facts, const Grid& grid) {
   WindowMeans tree(grid), thread(grid), machine(grid), iowait(grid);
   for (const CpuWindow& w : facts.windows) {
@@ -223,6 +223,16 @@ RegularSeries ComputingOf(const RunSeries& series) {
     if (system->known[i])
       out.values[i] = std::max(0.0, out.values[i] - system->values[i]);
   return out;
+}
+
+RegularSeries JudgedOf(const Facts& facts, RegularSeries series) {
+  if (!facts.run.judged_from_ns) return series;
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (series.grid.TimeOf(i) >= *facts.run.judged_from_ns) break;
+    series.known[i] = 0;
+    series.values[i] = 0;
+  }
+  return series;
 }
 
 RunSeries FineSeriesOf(const Facts& facts, const Grid& grid) {

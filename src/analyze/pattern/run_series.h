@@ -58,16 +58,20 @@ struct RunSeries {
   const RegularSeries* Find(std::string_view name) const;
 };
 
-// The CPU's series are those of facts.windows, which the rules judge; the
-// others are read from the store in one pass over the chunks of `range`. Memory
-// is that of the windows, however long the run was. A part of the run has finer
-// windows than the whole, down to those of facts.windows.
+// The CPU's series are those of facts.windows; the others are read from the
+// store in one pass over the chunks of `range`. Memory is that of the windows,
+// however long the run was. A part of the run has finer windows than the whole,
+// down to those of facts.windows.
 RunSeries RunSeriesOf(const Facts& facts, TimeRange range = {},
                       size_t max_windows = Grid::kMaxWindows);
 
 // tree_cpu without tree_system: the program's own code, without the kernel's
 // work for it. All of it if the kernel's part was not collected.
 RegularSeries ComputingOf(const RunSeries& series);
+
+// A series as the verdict sees it: what came before the part of the run that is
+// judged is not known.
+RegularSeries JudgedOf(const Facts& facts, RegularSeries series);
 
 // Those of the counters, on any grid: for a part of a run that is too long for
 // facts.windows to be as fine as its samples. The CPU's series but tree_cpu are

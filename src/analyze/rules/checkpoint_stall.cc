@@ -36,7 +36,7 @@ Outcome CheckpointStall(const Facts& facts) {
                                            : series.Find("disk_write");
   if (written == nullptr)
     return Outcome::NotEnough("what was written was not collected");
-  const RegularSeries computing = ComputingOf(series);
+  const RegularSeries computing = JudgedOf(facts, ComputingOf(series));
   const Phases phases = PhasesOf({computing.size() > 0 ? &computing : nullptr,
                                   series.Find("accelerator"), written});
   if (!phases.not_enough_data.empty())

@@ -56,6 +56,13 @@ TEST(CheckpointStallTest, WhoSavesAsLongAsItWorksTakesTurns) {
   EXPECT_TRUE(CheckpointStall(Saves(1.8, 200e6)).findings.empty());
 }
 
+TEST(CheckpointStallTest, WhatItSavedInTheStartUpIsNotJudged) {
+  Facts facts = Saves(0.8, 200e6);
+  ASSERT_EQ(CheckpointStall(facts).findings.size(), 1u);
+  facts.run.judged_from_ns = MadeRun::kBeginNs + 22 * kNsPerSec;
+  EXPECT_TRUE(CheckpointStall(facts).findings.empty()) << "one is left";
+}
+
 TEST(CheckpointStallTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};

@@ -173,11 +173,13 @@ Outcome ProblemTooSmall(const Facts& facts) {
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
   if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   const RegularSeries* const cpu = facts.series->Find("tree_cpu");
-  if (cpu == nullptr || !facts.run.capacity_cores)
+  const std::vector<double> cores = cpu == nullptr
+                                        ? std::vector<double>()
+                                        : JudgedOf(facts, *cpu).KnownValues();
+  if (cores.empty() || !facts.run.capacity_cores)
     return Outcome::NotEnough(
         "CPU time or the number of cores it may use was not collected");
-  const double cpu_high =
-      Quantile(cpu->KnownValues(), 0.95) / *facts.run.capacity_cores;
+  const double cpu_high = Quantile(cores, 0.95) / *facts.run.capacity_cores;
   if (cpu_high >= kHigh) return {};
   Finding f = Begin(devices, "problem_too_small");
   for (const Accelerator& d : devices.used) {

@@ -76,6 +76,18 @@ TEST(ProblemTooSmallTest, NothingMayBeUsedToCapacity) {
   EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.6), 0.3, 1.5))));
 }
 
+TEST(ProblemTooSmallTest, CoresOfAStartUpThatIsNotJudgedDoNotCount) {
+  MadeRun run;
+  run.seconds = 30;
+  run.workers = {
+      {.name = "train", .cores = [](double s) { return s < 10 ? 1.9 : 0.1; }}};
+  const std::vector<MadeDevice> devices = {
+      {.busy = Always(0.6), .memory = Always(0.3)}};
+  EXPECT_FALSE(Found(ProblemTooSmall(WithDevices(run, devices))));
+  run.meta["steady_ns"] = std::to_string(MadeRun::kBeginNs + 10 * kNsPerSec);
+  EXPECT_TRUE(Found(ProblemTooSmall(WithDevices(run, devices))));
+}
+
 TEST(GpuUnderusedTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.name = "train", .cores = run.Always(0.1)}};

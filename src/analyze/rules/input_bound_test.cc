@@ -63,6 +63,17 @@ TEST_F(InputTest, FindsLoadersThatCannotKeepUp) {
   EXPECT_EQ(First(Busy(0.4)), "input_bound") << "before its symptoms";
 }
 
+TEST_F(InputTest, WhatLoadersUsedInAStartUpIsNotJudged) {
+  // Of 1.9 cores, what is the loaders' part in all CPU time.
+  for (const size_t i : {1, 2})
+    run.workers[i].cores = [](double s) { return s < 5 ? 0.1 : 0.9; };
+  run.meta["steady_ns"] = std::to_string(MadeRun::kBeginNs + 5 * kNsPerSec);
+  const Outcome outcome = InputBound(Busy(0.4));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].summary.find("1.7 cores"), std::string::npos)
+      << outcome.findings[0].summary;
+}
+
 TEST_F(InputTest, AnAcceleratorThatIsNinetyPercentBusyIsWell) {
   EXPECT_TRUE(InputBound(Busy(0.91)).findings.empty());
   ASSERT_EQ(InputBound(Busy(0.89)).findings.size(), 1u);
