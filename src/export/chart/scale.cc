@@ -11,10 +11,13 @@
 namespace sonde {
 namespace {
 
+constexpr double kLeastLength = 1e-300;  // of an axis
+
 // 1, 2 or 5 times a power of ten, not less than `step`.
 double RoundStep(double step) {
   if (!(step > 0) || !std::isfinite(step)) return 1;
   const double power = std::pow(10, std::floor(std::log10(step)));
+  if (!std::isnormal(power)) return 1;
   for (const double digit : {1.0, 2.0, 5.0})
     if (digit * power >= step * (1 - 1e-9)) return digit * power;
   return 10 * power;
@@ -28,7 +31,9 @@ double Scale::Share(double value) const {
 }
 
 Scale RoundScale(double low, double high, size_t ticks) {
-  if (!(high > low)) high = low + 1;
+  if (!std::isfinite(low) || !std::isfinite(high - low)) low = high = 0;
+  // A step between values that are hardly apart could be 0.
+  if (!(high - low > kLeastLength)) high = low + 1;
   const double step =
       RoundStep((high - low) / static_cast<double>(std::max<size_t>(ticks, 1)));
   Scale out;

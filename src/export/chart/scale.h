@@ -23,7 +23,9 @@ struct Scale {
 };
 
 // An axis with at most about `ticks` round values (1, 2 or 5 times a power of
-// ten apart) that takes in both ends. Never empty, also if low is high.
+// ten apart) that takes in both ends. Never empty: ends that are as good as
+// equal are taken to be 1 apart, and of those that are no numbers, or too far
+// apart for one, it is 0 to 1.
 Scale RoundScale(double low, double high, size_t ticks);
 
 // The axis of a plot: from 0, or from its least value if that is negative, to

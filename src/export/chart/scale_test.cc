@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/time.h"
 
@@ -32,6 +33,30 @@ TEST(Scale, NothingIsNotDividedByNothing) {
   EXPECT_GT(scale.high, scale.low);
   EXPECT_EQ(scale.Share(0), 0);
   EXPECT_GE(scale.ticks.size(), 2u);
+}
+
+TEST(Scale, ValuesTooSmallOrTooLargeToDivideHaveAnAxis) {
+  const double infinite = HUGE_VAL;
+  for (const auto& [low, high] :
+       std::vector<std::pair<double, double>>{{0, 5e-324},
+                                              {0, 2e-323},
+                                              {0, 4e-323},
+                                              {0, 1e-310},
+                                              {0, 1e-300},
+                                              {-4e-323, 0},
+                                              {0, 1e-299},
+                                              {0, 1e300},
+                                              {-1.7e308, 1.7e308},
+                                              {0, infinite},
+                                              {-infinite, 0},
+                                              {0, NAN},
+                                              {NAN, 0}}) {
+    const Scale scale = RoundScale(low, high, 4);
+    EXPECT_GE(scale.ticks.size(), 2u) << low << " to " << high;
+    EXPECT_LE(scale.ticks.size(), 10u) << low << " to " << high;
+    EXPECT_GT(scale.high, scale.low) << low << " to " << high;
+    EXPECT_TRUE(std::isfinite(scale.Share(high)) || std::isnan(high));
+  }
 }
 
 TEST(Scale, TheFullScaleIsShownOnlyWhereItIsNear) {

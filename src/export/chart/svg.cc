@@ -244,7 +244,8 @@ class Drawer {
     Legend(plot);
     y_ += 6;
     const Scale scale = ScaleOf(plot);
-    const size_t every = height == kPlotHeight ? 1 : scale.ticks.size() - 1;
+    const size_t every =
+        height == kPlotHeight ? 1 : std::max<size_t>(1, scale.ticks.size() - 1);
     for (size_t i = 0; i < scale.ticks.size(); i += every) {
       const double y = y_ + height * (1 - scale.Share(scale.ticks[i]));
       Put("<path class=\"grid\" d=\"M{:g} {:.1f}H{:g}\"/>"

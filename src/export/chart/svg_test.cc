@@ -49,6 +49,18 @@ TEST(Svg, AGapBreaksTheLine) {
   EXPECT_EQ(Count(PathOf(SvgOf(charts.groups[0], charts, true)), "M"), 1u);
 }
 
+TEST(Svg, ValuesThatAreAlmostNothingAreDrawn) {
+  Charts charts = Made();
+  ChartPlot& plot = charts.groups[0].plots[0];
+  for (double& v : plot.lines[0].values) v = 5e-324;
+  plot.full_scale.reset();
+  // So many are drawn low, with a number at each end.
+  charts.groups[0].plots.resize(7, plot);
+  const std::string svg = SvgOf(charts.groups[0], charts, true);
+  EXPECT_EQ(Count(svg, "class=\"line s0\" d=\"M"), 14u)
+      << "seven lines and their samples";
+}
+
 TEST(Svg, WhatIsLeftOutIsSaid) {
   Charts charts = Made();
   charts.left_out = "Drawn: the first 100 of 250 marks";
