@@ -91,10 +91,13 @@ std::string Printable(std::string_view text, size_t max_chars) {
         (text.substr(0, 2) == "\xe2\x80" || text.substr(0, 2) == "\xe2\x81") &&
         ((text[1] == '\x80' && text[2] >= '\xaa' && text[2] <= '\xae') ||
          (text[1] == '\x81' && text[2] >= '\xa6' && text[2] <= '\xa9'));
+    // U+FFFE and U+FFFF are no characters, and no XML may have them.
+    const bool none =
+        length == 3 && text.substr(0, 2) == "\xef\xbf" && text[2] >= '\xbe';
     if (length == 0 || c < 0x20 || c == 0x7f) {
       out += fmt::format("\\x{:02x}", c);
       text.remove_prefix(1);
-    } else if (c1 || turns) {
+    } else if (c1 || turns || none) {
       for (size_t i = 0; i < length; ++i)
         out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
       text.remove_prefix(length);

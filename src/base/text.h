@@ -21,8 +21,9 @@ std::string FormatBytes(double bytes);
 // "41.0 %"; `share` of 1.
 std::string FormatShare(double share);
 
-// `text` as valid UTF-8 without control characters: what a terminal would obey
-// becomes \xNN. At most `max_chars` characters, the rest cut with "...".
+// `text` as valid UTF-8 without control characters: what a terminal would obey,
+// and U+FFFE and U+FFFF, which are no characters, become \xNN. At most
+// `max_chars` characters, the rest cut with "...".
 std::string Printable(std::string_view text, size_t max_chars = 200);
 
 // Bytes of the UTF-8 character that `text` (not empty) begins with; 0 if it is
