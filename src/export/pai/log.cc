@@ -16,6 +16,15 @@ constexpr char kRule[] =
 constexpr size_t kBar = 100;
 constexpr size_t kMaxSeen = 20;  // windows named one by one
 
+// Never with an exponent: the origin wrote none, and its readers look for
+// digits before the unit.
+std::string Plain(double value) {
+  std::string out = fmt::format("{:.6f}", value);
+  out.erase(out.find_last_not_of('0') + 1);
+  if (out.ends_with('.')) out.pop_back();
+  return out;
+}
+
 class Log {
  public:
   Log(const PaiTable& table, const PaiVotes& votes)
@@ -79,14 +88,14 @@ class Log {
     const auto at = [&](double share) {
       return known[static_cast<size_t>(share * count)];
     };
-    Put("The max value of the {0} Utilization is {1:.6g}%\n"
-        "The min value of the {0} Utilization is {2:.6g}%\n"
-        "The average value of the {0} Utilization is {3:.6g}%\n"
-        "The standard deviation of the {0} Utilization is {4:.6g}%\n"
-        "Less than 50% value is more than {5:.6g}%\n"
-        "Less than 20% value is more than {6:.6g}%\n",
-        what, known.back(), known.front(), mean, std::sqrt(squares / count),
-        at(0.5), at(0.8));
+    Put("The max value of the {0} Utilization is {1}%\n"
+        "The min value of the {0} Utilization is {2}%\n"
+        "The average value of the {0} Utilization is {3}%\n"
+        "The standard deviation of the {0} Utilization is {4}%\n"
+        "Less than 50% value is more than {5}%\n"
+        "Less than 20% value is more than {6}%\n",
+        what, Plain(known.back()), Plain(known.front()), Plain(mean),
+        Plain(std::sqrt(squares / count)), Plain(at(0.5)), Plain(at(0.8)));
   }
 
   void Rates(const char* what, const RegularSeries& series) {
@@ -100,9 +109,9 @@ class Log {
       most = std::max(most, v);
       if (v > 0 && (least == 0 || v < least)) least = v;
     }
-    Put("The max value of the {0} is {1:.6g}KBps\n"
-        "The min value of the {0} (without zero) is {2:.6g}KBps\n",
-        what, most, least);
+    Put("The max value of the {0} is {1}KBps\n"
+        "The min value of the {0} (without zero) is {2}KBps\n",
+        what, Plain(most), Plain(least));
   }
 
   // Rates times the time that each of them held. That nothing was collected is
@@ -117,7 +126,7 @@ class Log {
         sum += series.values[i] *
                static_cast<double>(Elapsed(series.grid.TimeOf(i), end)) / 1e9;
     }
-    Put("The total {} volume of the {} is {:.6g}KB\n", word, what, sum);
+    Put("The total {} volume of the {} is {}KB\n", word, what, Plain(sum));
   }
 
   void Volumes(const char* what, const char* first_name,
@@ -164,8 +173,8 @@ class Log {
       if (seen.empty()) continue;
       Put("' {} ' {} of {}:", PaiText(i), seen.size(), votes_.total);
       for (size_t k = 0; k < std::min(seen.size(), kMaxSeen); ++k)
-        Put(" {:g}-{:g}", static_cast<double>(seen[k]) * length,
-            static_cast<double>(seen[k] + 1) * length);
+        Put(" {}-{}", Plain(static_cast<double>(seen[k]) * length),
+            Plain(static_cast<double>(seen[k] + 1) * length));
       if (seen.size() > kMaxSeen) Put(" and {} more", seen.size() - kMaxSeen);
       Put("\n  {}\n", PaiRemedy(i));
     }

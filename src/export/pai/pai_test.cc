@@ -291,6 +291,20 @@ TEST(PaiLog, SaysWhatTheOriginSaid) {
     EXPECT_NE(log.find(text), log.npos) << text << "\nin\n" << log;
 }
 
+TEST(PaiLog, NumbersHaveNoExponent) {
+  const PaiTable table = Made(
+      1000, [](size_t row) { return row < 500 ? 0.00005 : 100.0 / 3; }, {},
+      Always(1953125));
+  const std::string log = PaiLog(table, PaiVotesOf(table));
+  for (const char* text :
+       {"The max value of the CPU Utilization is 33.333333%\n",
+        "The min value of the CPU Utilization is 0.00005%\n",
+        "The max value of the Disk read is 1953125KBps\n",
+        "The total read volume of the Disk is 39062500KB\n",
+        "The total write volume of the Disk is 0KB\n"})
+    EXPECT_NE(log.find(text), log.npos) << text << "\nin\n" << log;
+}
+
 TEST(PaiLog, AVolumeThatNobodyKnowsIsNotPrinted) {
   PaiTable table = Made(100, Always(1), {});
   std::fill(table.receive_kib_s.known.begin(), table.receive_kib_s.known.end(),
