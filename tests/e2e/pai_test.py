@@ -85,6 +85,51 @@ def png_size(data):
     return struct.unpack(">II", data[16:24])
 
 
+def png_rows(data, count):
+    """The first rows, each a list of (red, green, blue)."""
+    width, _, depth, kind = struct.unpack(">IIBB", data[16:26])
+    step = {2: 3, 6: 4}[kind]
+    assert depth == 8
+    at, packed = 8, b""
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at:at + 4])
+        if data[at + 4:at + 8] == b"IDAT":
+            packed += data[at + 8:at + 8 + length]
+        at += 12 + length
+    raw, size = zlib.decompress(packed), width * step
+    rows, above = [], bytes(size)
+    for at in range(0, count * (size + 1), size + 1):
+        how, row = raw[at], bytearray(raw[at + 1:at + 1 + size])
+        for i in range(size):
+            left = row[i - step] if i >= step else 0
+            corner = above[i - step] if i >= step else 0
+            up = above[i]
+            if how == 4:
+                guess = left + up - corner
+                near = min((left, up, corner), key=lambda one: abs(guess - one))
+            else:
+                near = (0, left, up, (left + up) // 2)[how]
+            row[i] = (row[i] + near) & 255
+        rows.append([tuple(row[i:i + 3]) for i in range(0, size, step)])
+        above = row
+    return rows
+
+
+def legend(path):
+    """The colours of the samples in a picture's legend: 17 by 4 pixels each."""
+    rows, found = png_rows(path.read_bytes(), 160), []
+    for y in range(1, len(rows) - 4):
+        for x in range(1, len(rows[y]) - 17):
+            colour = rows[y][x]
+            if (min(colour) > 200 or rows[y][x - 1] == colour
+                    or rows[y - 1][x] == colour or rows[y][x + 17] == colour):
+                continue
+            if all(rows[y + dy][x + dx] == colour
+                   for dy in range(4) for dx in range(17)):
+                found.append(colour)
+    return found
+
+
 class Tests:
     """One run with two GPUs, one with none, one that is too short."""
 
@@ -154,6 +199,12 @@ class Tests:
         for name in PICTURES:
             size = png_size((self.out / "img" / f"{name}.png").read_bytes())
             assert size[0] >= 640 and size[1] >= 480, size
+
+    def test_each_of_eight_gpus_has_its_name_and_colour(self):
+        out = self.export("eight", BASE + gpus(*(0.1 * i for i in range(1, 9))))
+        for name, lines in (("GPU_MEM", 8), ("GPU_UTI", 8), ("CPU_GPU", 9)):
+            found = legend(out / "img" / f"{name}_Utilization.png")
+            assert len(found) == lines == len(set(found)), (name, found)
 
     def test_no_gpu_is_no_failure(self):
         out = self.export("none", BASE)

@@ -1,5 +1,7 @@
 #include "export/pai/png.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -14,7 +16,8 @@ namespace {
 constexpr int kWidth = 960, kHeight = 480;
 constexpr int kLeft = 80, kRight = 80, kTop = 48, kBottom = 56;
 constexpr int kField = kWidth - kLeft - kRight;
-constexpr int kFieldHeight = kHeight - kTop - kBottom;
+constexpr int kRow = 16, kMaxRows = 6;  // of names above the field
+constexpr int kCount = 40;              // room for how many are not named
 
 struct Destroy {
   const GdLibrary* gd;
@@ -48,9 +51,9 @@ class Picture {
     if (lines_.empty()) {
       Write(gd_.small(), kWidth / 2, kHeight / 2, "not collected", 0.5);
     } else {
+      Legend();
       Axes();
       for (size_t i = 0; i < lines_.size(); ++i) Line(i);
-      Legend();
     }
     int size = 0;
     void* const bytes = gd_.png(image_.get(), &size);
@@ -72,9 +75,11 @@ class Picture {
   void WriteUp(int x, const std::string& text) {
     const gdFontPtr font = gd_.small();
     const int length = font->w * static_cast<int>(text.size());
-    gd_.text_up(image_.get(), font, x, kTop + kFieldHeight / 2 + length / 2,
+    gd_.text_up(image_.get(), font, x, top_ + FieldHeight() / 2 + length / 2,
                 Bytes(text), ink_);
   }
+
+  int FieldHeight() const { return kHeight - kBottom - top_; }
 
   Scale ScaleOfSide(bool right) const {
     ChartPlot plot;
@@ -92,8 +97,8 @@ class Picture {
     const Scale time = TimeScale(Elapsed(grid.begin_ns, grid.end_ns), 9);
     for (const double t : time.ticks) {
       const int x = kLeft + static_cast<int>(time.Share(t) * kField);
-      gd_.line(image_.get(), x, kTop, x, kTop + kFieldHeight, grid_);
-      Write(gd_.small(), x, kTop + kFieldHeight + 6, ValueLabel(t, ""), 0.5);
+      gd_.line(image_.get(), x, top_, x, kHeight - kBottom, grid_);
+      Write(gd_.small(), x, kHeight - kBottom + 6, ValueLabel(t, ""), 0.5);
     }
     Write(gd_.small(), kWidth / 2, kHeight - 22, "Time(s)", 0.5);
     left_ = ScaleOfSide(false);
@@ -112,14 +117,15 @@ class Picture {
   }
 
   int Y(const Scale& scale, double value) const {
-    return kTop + static_cast<int>((1 - scale.Share(value)) * kFieldHeight);
+    return top_ + static_cast<int>((1 - scale.Share(value)) * FieldHeight());
   }
 
   // Colours that also the colour-blind tell apart.
   int Colour(size_t line) {
     static constexpr int kColours[][3] = {
-        {0, 114, 178}, {213, 94, 0},   {0, 121, 90},    {168, 50, 124},
-        {138, 97, 0},  {86, 180, 233}, {110, 110, 110}, {0, 0, 0}};
+        {0, 114, 178},   {213, 94, 0}, {0, 121, 90},
+        {168, 50, 124},  {138, 97, 0}, {86, 180, 233},
+        {110, 110, 110}, {0, 0, 0},    {230, 159, 0}};
     const auto& c = kColours[line % std::size(kColours)];
     return gd_.color(image_.get(), c[0], c[1], c[2]);
   }
@@ -149,14 +155,24 @@ class Picture {
     }
   }
 
+  // As many rows as the names need; the field begins below them.
   void Legend() {
-    int x = kLeft;
+    int x = kLeft, row = 1;
     for (size_t i = 0; i < lines_.size(); ++i) {
       const int width =
           gd_.small()->w * static_cast<int>(lines_[i].name.size());
-      if (x + 24 + width > kWidth - 8) break;
-      gd_.rectangle(image_.get(), x, kTop - 13, x + 16, kTop - 10, Colour(i));
-      Write(gd_.small(), x + 21, kTop - 18, lines_[i].name, 0);
+      if (x > kLeft && x + 24 + width > kWidth - kCount) {
+        if (row == kMaxRows) {
+          Write(gd_.small(), x, top_ - 18,
+                fmt::format("+{}", lines_.size() - i), 0);
+          return;
+        }
+        x = kLeft;
+        ++row;
+        top_ += kRow;
+      }
+      gd_.rectangle(image_.get(), x, top_ - 13, x + 16, top_ - 10, Colour(i));
+      Write(gd_.small(), x + 21, top_ - 18, lines_[i].name, 0);
       x += 36 + width;
     }
   }
@@ -166,6 +182,7 @@ class Picture {
   std::span<const PngLine> lines_;
   std::unique_ptr<gdImage, Destroy> image_;
   int ink_ = 0, grid_ = 0;
+  int top_ = kTop;  // of the field
   Scale left_, right_;
 };
 
