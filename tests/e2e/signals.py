@@ -15,7 +15,8 @@ from common import Runner, children_of, equal, reap, true, wait_for
 PY = "/usr/bin/python3"
 run = Runner()
 
-# Prints each signal it gets; ends after `quit` of them, or at SIGALRM.
+# Prints each signal it gets. Waits for as many as it is told, then for some
+# seconds, in which one that comes twice is seen.
 COUNTER = """
 import signal, sys, time, os
 seen = []
@@ -25,7 +26,11 @@ def take(number, frame):
 for n in (1, 2, 3, 10, 12, 15, 28, 34, 50):
     signal.signal(n, take)
 os.write(1, b'ready\\n')
-end = time.monotonic() + float(sys.argv[1])
+wanted, rest = int(sys.argv[1]), float(sys.argv[2])
+late = time.monotonic() + 20
+while len(seen) < wanted and time.monotonic() < late:
+    time.sleep(0.02)
+end = time.monotonic() + rest
 while time.monotonic() < end:
     time.sleep(0.02)
 os.write(1, b'end %d\\n' % len(seen))
@@ -83,7 +88,7 @@ class Terminal:
 
 
 def ctrl_c_reaches_the_command_once():
-    t = Terminal([PY, "-c", COUNTER, "1"])
+    t = Terminal([PY, "-c", COUNTER, "1", "0.6"])
     t.read_until(b"ready")
     t.type(b"\x03")
     t.read_until(b"end")
@@ -93,7 +98,7 @@ def ctrl_c_reaches_the_command_once():
 
 
 def ctrl_backslash_reaches_the_command_once():
-    t = Terminal([PY, "-c", COUNTER, "1"])
+    t = Terminal([PY, "-c", COUNTER, "1", "0.6"])
     t.read_until(b"ready")
     t.type(b"\x1c")
     equal("exit status", t.wait(), 1)
@@ -112,7 +117,7 @@ def ctrl_c_kills_the_command_and_sonde_dies_of_it():
 
 
 def double_ctrl_c_leaves_a_trace():
-    t = Terminal([PY, "-c", COUNTER, "1"])
+    t = Terminal([PY, "-c", COUNTER, "2", "0.6"])
     t.read_until(b"ready")
     t.type(b"\x03")
     t.read_until(b"got 2")
@@ -150,8 +155,9 @@ def ctrl_z_stops_the_job_and_fg_continues_it():
     counter = run.path("counter.py")
     with open(counter, "w") as f:
         f.write(COUNTER)
-    t.type(f"{run.sonde} run --quiet -o {trace} -- {PY} {counter} 3\n".encode())
+    t.type(f"{run.sonde} run --quiet -o {trace} -- {PY} {counter} 0 3\n".encode())
     t.read_until(b"ready")
+    began = time.monotonic()
     time.sleep(0.2)
     t.type(b"\x1a")
     t.read_until(b"Stopped")
@@ -164,15 +170,23 @@ def ctrl_z_stops_the_job_and_fg_continues_it():
     time.sleep(1.3)
     t.type(b"fg\n")
     t.read_until(b"end 0")
+    took = time.monotonic() - began
     t.type(b"echo status=$?\n")
     t.read_until(b"status=0")
     t.type(b"exit\n")
     t.wait()
     found = run.check(trace)
+    # A busy machine may add shorter ones.
+    longest = max(stalls(found), key=lambda loss: loss["to_ns"] - loss["from_ns"])
+    true(f"of the right length: {longest}, {took} s",
+         1.0e9 < longest["to_ns"] - longest["from_ns"] < took * 1e9)
+
+
+def stalls(found):
+    """The losses for times in which sonde did not run."""
     losses = [loss for loss in found["losses"] if loss["reason"] == "stopped"]
-    equal("losses for the time it was stopped", len(losses), 1)
-    true(f"of the right length: {losses}",
-         1.0e9 < losses[0]["to_ns"] - losses[0]["from_ns"] < 3e9)
+    true(f"told: {found['losses']}", losses)
+    return losses
 
 
 def hangup_of_the_terminal_reaches_the_command():
@@ -197,7 +211,7 @@ def start(command, **how):
 
 def forwarded(number):
     def test():
-        process, trace = start([PY, "-c", COUNTER, "1"])
+        process, trace = start([PY, "-c", COUNTER, "1", "0.6"])
         equal("first line", process.stdout.readline(), b"ready\n")
         process.send_signal(number)
         equal("status", reap(process), 1)
@@ -240,16 +254,23 @@ def signal_from_the_command_to_its_parent_does_not_come_back():
 
 
 def stop_and_continue_of_sonde_alone():
-    process, trace = start(["sh", "-c", "echo ready; sleep 2; echo end"])
+    process, trace = start(["sh", "-c", "echo ready; read x; exit 0"],
+                           stdin=subprocess.PIPE)
+    began = time.monotonic()
     process.stdout.readline()
     time.sleep(0.2)
     process.send_signal(signal.SIGSTOP)
     time.sleep(1.4)
     process.send_signal(signal.SIGCONT)
+    time.sleep(0.3)
+    process.stdin.close()
+    took = time.monotonic() - began
     equal("status", reap(process), 0)
-    losses = run.check(trace)["losses"]
-    equal("losses", [loss["reason"] for loss in losses], ["stopped"])
-    true(f"of the right count: {losses}", 9 <= losses[0]["count"] <= 20)
+    found = run.check(trace)
+    equal("losses", {loss["reason"] for loss in found["losses"]}, {"stopped"})
+    counts = [loss["count"] for loss in stalls(found)]
+    true(f"of the right count: {counts}, {took} s",
+         9 <= max(counts) and sum(counts) <= 10 * took)
 
 
 def closed_pipe_on_our_stderr_does_not_kill_us():
@@ -269,17 +290,20 @@ def wait_tree_waits_for_descendants():
                            "--", "sh", "-c", "sleep 1 & exit 6"], timeout=20)
     equal("status", done.returncode, 6)
     took = time.monotonic() - began
-    true(f"waited {took:.2f} s", 0.9 < took < 3)
+    true(f"waited {took:.2f} s", 0.9 < took < 10)
 
 
 def wait_tree_ends_at_a_signal():
+    marker = run.path("marker")
     process = subprocess.Popen(
         [run.sonde, "run", "--quiet", "--wait-tree", "-o", run.path("t.sonde"),
-         "--", "sh", "-c", "sleep 4 & exit 6"])
-    time.sleep(0.6)
+         "--", "sh", "-c", f"sleep 20 & : > {marker}; exit 6"])
+    wait_for("the command's end", lambda: os.path.exists(marker)
+             and not children_of(process.pid))
+    time.sleep(0.3)
     true("it still waits", process.poll() is None)
     process.terminate()
-    equal("status", reap(process, 2), 6)
+    equal("status", reap(process, 10), 6)
 
 
 def a_signal_ends_a_summary_nobody_reads():
@@ -299,7 +323,7 @@ def a_signal_ends_a_summary_nobody_reads():
         time.sleep(0.3)
         true("it waits for its reader", process.poll() is None)
         process.send_signal(number)
-        equal("status", reap(process, 2), 6)
+        equal("status", reap(process, 10), 6)
         os.unlink(trace)
     os.close(reader)
     os.close(writer)
