@@ -68,7 +68,7 @@ def exit_of_the_command_is_recorded():
 
 def by_proc_alone():
     _, found = record("--no-perf", "--rate", "100",
-                      command=["sh", "-c", "sleep 0.5 & sleep 0.4; wait"])
+                      command=["sh", "-c", "sleep 1.1 & sleep 1; wait"])
     equal("source", found["meta"]["tree_source"], "proc")
     equal("sleeps", len([p for p in found["processes"] if p["name"] == "sleep"]), 2)
 
