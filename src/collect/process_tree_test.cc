@@ -22,10 +22,10 @@ int Wakes(ProcessTree& tree, int64_t ms) {
   for (const int fd : tree.wake_fds()) fds.push_back({fd, POLLIN, 0});
   const int64_t until_ns = NowNs() + ms * kNsPerMs;
   int wakes = 0;
-  while (NowNs() < until_ns) {
+  do {
     if (::poll(fds.data(), fds.size(), 5) > 0) ++wakes;
     tree.Poll(NowNs());
-  }
+  } while (NowNs() < until_ns);
   return wakes;
 }
 
