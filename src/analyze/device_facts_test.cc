@@ -30,6 +30,7 @@ series 4 group=5 scope=device:0 name=gpu_throttle label="Big One"
 series 5 group=5 scope=device:1 name=gpu_temp_c label=Small
 series 6 group=5 scope=process:7 name=gpu_mem_used_bytes label=0
 series 7 scope=process:7 name=cpu_ns
+series 8 group=5 scope=device:2 name=gpu_users label=Shared
 ramp 7 to=10s slope=0.1s/s
 ramp 1 to=5s value=20
 ramp 1 from=5100ms to=10s value=80
@@ -39,11 +40,12 @@ ramp 4 to=7400ms value=0
 ramp 4 from=7500ms to=10s value=2
 ramp 5 to=10s value=40 slope=1/s
 ramp 6 to=10s value=500
+ramp 8 to=10s value=2
 )";
 
 TEST(DeviceFactsTest, TellsWhatEachDeviceTells) {
   const Facts facts = FactsOfText(kTwo);
-  ASSERT_EQ(facts.devices.size(), 2u);
+  ASSERT_EQ(facts.devices.size(), 3u);
   const DeviceFacts& big = facts.devices[0];
   EXPECT_EQ(big.name, "Big One");
   EXPECT_NEAR(*big.busy_mean, 0.5, 0.02);
@@ -61,6 +63,9 @@ TEST(DeviceFactsTest, TellsWhatEachDeviceTells) {
   EXPECT_FALSE(small.throttled_share);
   EXPECT_NEAR(*small.temperature_peak_c, 50, 0.5);
   EXPECT_TRUE(small.holders.empty());
+  EXPECT_TRUE(big.tells_users);
+  EXPECT_FALSE(small.tells_users);
+  EXPECT_TRUE(facts.devices[2].tells_users) << "a stranger does";
 }
 
 TEST(DeviceFactsTest, WithoutADeviceThereIsNone) {

@@ -44,7 +44,9 @@ constexpr std::array<DeviceValue, DeviceSampler::kValues> kTable = {{
     {"gpu_power_w", "W", &DeviceReading::power_w, 0, 1e4},
     {"gpu_temp_c", "C", &DeviceReading::temp_c, -60, 200},
     {"gpu_throttle", "1", &DeviceReading::throttle, 0, 7},
+    {"gpu_users", "1", nullptr, 1, 1e6},  // counted here
 }};
+constexpr size_t kUsers = DeviceSampler::kValues - 1;
 
 // Whether it is this process's number in one of the namespaces it is seen in,
 // from the NSpid line.
@@ -195,7 +197,8 @@ void DeviceSampler::Silent(Maker& maker, Device& device,
 void DeviceSampler::Write(Device& device, const DeviceInfo& info,
                           const DeviceReading& reading) {
   std::array<double, kValues> values;
-  for (size_t i = 0; i < kValues; ++i) {
+  values.fill(kNotRead);
+  for (size_t i = 0; i < kUsers; ++i) {
     const DeviceValue& one = kTable[i];
     double value = reading.*one.field;
     if (!std::isnan(value) && !(value >= one.least && value <= one.most)) {
@@ -215,6 +218,9 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
       return;
     device.index = next_index_++;
   }
+  // Only now: strangers alone give no device a number.
+  if (!reading.users.empty())
+    values[kUsers] = static_cast<double>(reading.users.size());
   device.busy_share.reset();
   if (!std::isnan(values[0])) device.busy_share = values[0] / 100;
   for (size_t i = 0; i < kValues; ++i) {

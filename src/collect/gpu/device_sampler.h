@@ -49,7 +49,7 @@ class DeviceSampler {
   int64_t EndHelpers();
   std::vector<NotCollected> not_collected() const;
 
-  static constexpr size_t kValues = 9;
+  static constexpr size_t kValues = 10;
 
  private:
   struct Device {

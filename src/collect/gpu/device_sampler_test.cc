@@ -1,5 +1,6 @@
 #include "collect/gpu/device_sampler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -187,6 +188,21 @@ TEST_F(DeviceSamplerTest, OneThatTellsOnlyStrangersHasNoNumber) {
   ASSERT_TRUE(TickUntilBusy(0.5));
   TickFor(300 * kNsPerMs);
   EXPECT_TRUE(Told(End(), 0, "maker 0 1"));
+}
+
+TEST_F(DeviceSamplerTest, TellsHowManyUseADeviceIfAnybodyDoes) {
+  plays[0].busy[0] = plays[0].busy[1] = 50;
+  plays[0].used[1] = true;
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.5));
+  TakeReadings(1);
+  const TraceContents trace = End();
+  const auto users = [&](uint32_t index) {
+    return trace.FindSeries("gpu_users", Series::Scope::kDevice, index,
+                            fmt::format("maker 0 {}", index));
+  };
+  EXPECT_EQ(users(0), 0u);
+  EXPECT_NE(users(1), 0u);
 }
 
 TEST_F(DeviceSamplerTest, NumbersAreInTheOrderOfTheMakers) {
