@@ -86,11 +86,15 @@ def annotated():
     share = slices.get("augment", {"share": 0})["share"]
     expect("the_slow_stage_comes_first", report["slices"][0]["name"] == "augment",
            report["slices"][0]["name"])
-    expect("its_share_is_right", abs(share - 0.6) <= POINTS, f"{share:.3f}")
+    # Its steps take so much of a core; how long they wait for one is chance.
+    allowed = POINTS if others(report) < BUSY else 0.1
+    expect("its_share_is_right", abs(share - 0.6) <= allowed, f"{share:.3f}")
     expect("its_counter_is_there",
            [(c["name"], c["values"]) for c in report["counters"]] == [("loss", 300)],
            str(report["counters"]))
-    expect("nothing_is_lost", not report["losses"], str(report["losses"]))
+    # All but what a machine cost that did not let sonde run for a while.
+    lost = [one for one in report["losses"] if one["reason"] != "stopped"]
+    expect("nothing_is_lost", not lost, str(lost))
     if others(report) < BUSY:
         finding = json.dumps(report["findings"][:1])
         expect("the_finding_names_the_slow_stage",
@@ -116,9 +120,11 @@ def main():
     findings = report["findings"]
     first = findings[0] if findings else {}
     if others(report) >= BUSY:
-        # Never quiet: then the right answer is that it was not alone.
-        expect("a_busy_machine_is_said", "other programs" in report["verdict"],
-               report["verdict"])
+        # Never quiet: then the right answer is that it was not alone, unless there
+        # was a core for the loader and more.
+        idle = len(os.sched_getaffinity(0)) - 1 - others(report)
+        expect("a_busy_machine_is_said", "other programs" in report["verdict"]
+               or idle >= BUSY and "loader.py" in report["verdict"], report["verdict"])
     else:
         expect("the_first_finding_is_one_core_bound",
                first.get("rule") == "one_core_bound", json.dumps(first)[:300])
