@@ -253,6 +253,7 @@ def a_target_outlives_its_collector():
     """Fault 27, SIGKILL of the collector: the target ends as without it."""
     process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", run.path("t.sonde"),
                                 "--", TALK, "0.8"], stdout=subprocess.PIPE)
+    wait_for("the target", lambda: children_of(process.pid))
     time.sleep(0.3)
     process.kill()
     process.wait()
