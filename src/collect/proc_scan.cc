@@ -25,6 +25,11 @@ TaskRecord Record(TaskRecord::Kind kind, int64_t time_ns, pid_t pid, pid_t tid,
   return record;
 }
 
+// Ended, and not waited for yet. A leader may end before its other threads.
+bool IsZombie(const ProcessStat& stat) {
+  return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
+}
+
 bool HasChildrenFile() {
   return ::access(
              fmt::format("/proc/self/task/{}/children", ::getpid()).c_str(),
@@ -44,6 +49,9 @@ void ProcScan::Scan(int64_t now_ns) {
     if (task.detached) numbers.push_back(number);
   std::erase_if(seen_, [&](const auto& one) {
     return !model_.tasks().contains(one.first);
+  });
+  std::erase_if(zombies_, [](const auto& one) {
+    return ::access(fmt::format("/proc/{}", one.first).c_str(), F_OK) != 0;
   });
   if (numbers.empty()) return;
   // Ends first: a child may have the pid of one that is gone.
@@ -91,9 +99,9 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
     else
       seen.start_stack = seen_.at(task.row.parent).start_stack;
   }
-  const bool dead =
-      stat && (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+  const bool dead = stat && IsZombie(*stat);
   if (!stat || dead || stat->start_ticks != seen.start_ticks) {
+    if (dead) zombies_[pid] = stat->start_ticks;
     seen_.erase(at);
     model_.Vanished(number, now_ns);
     return false;
@@ -159,12 +167,22 @@ void ProcScan::AddChildren(const ProcessTree::Live& live, int64_t now_ns) {
     if (model_.FindPid(pid) == nullptr) AddChild(pid, ppid, now_ns);
 }
 
+// Whether a zombie is one that nobody has told of. Who is told by perf has been
+// told of it, or has counted a loss.
+bool ProcScan::IsNew(pid_t zombie, pid_t ppid, uint64_t start_ticks) const {
+  const TreeModel::Task* const parent = model_.FindPid(ppid);
+  const auto known = zombies_.find(zombie);
+  return parent != nullptr && parent->detached &&
+         (known == zombies_.end() || known->second != start_ticks);
+}
+
 void ProcScan::AddChild(pid_t pid, pid_t ppid, int64_t now_ns) {
   if (pid == ::getpid()) return;  // somebody above us is watched
   const auto stat = ParseProcessStat(
       ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
   // Another may have the pid by now.
   if (!stat || stat->ppid != ppid) return;
+  if (IsZombie(*stat) && !IsNew(pid, ppid, stat->start_ticks)) return;
   TaskRecord record =
       Record(TaskRecord::Kind::kFork, StartNs(stat->start_ticks), pid, pid);
   record.ppid = record.ptid = ppid;

@@ -34,6 +34,7 @@ class ProcScan {
                   bool end_missing);
   void AddChildren(const ProcessTree::Live& live, int64_t now_ns);
   void AddChild(pid_t pid, pid_t ppid, int64_t now_ns);
+  bool IsNew(pid_t zombie, pid_t ppid, uint64_t start_ticks) const;
   std::vector<pid_t> ChildrenOf(const ProcessTree::Live& live);
   void ReadParents();
 
@@ -41,6 +42,9 @@ class ProcScan {
   const bool follow_children_;
   const bool has_children_file_;
   std::map<uint32_t, Seen> seen_;
+  // Those that were seen to end and that nobody has waited for yet, with their
+  // start_ticks: they are not new processes.
+  std::map<pid_t, uint64_t> zombies_;
   std::map<pid_t, std::vector<pid_t>> children_;  // where the file is missing
   std::vector<char> buffer_;
 };

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/time.h"
+#include "collect/proc_tree.h"
 #include "collect/watch_target.h"
 #include "tools/trace_contents.h"
 
@@ -66,6 +67,56 @@ TEST(ProcessTree, WakesForAForkAndIsQuietAfterTheEnd) {
   }
   ::close(gate[0]);
   ::close(gate[1]);
+}
+
+// A process that makes `children` at a word, and waits for none of them.
+struct Careless {
+  explicit Careless(int children) {
+    CHECK(::pipe(go) == 0 && ::pipe(done) == 0);
+    pid = ::fork();
+    if (pid != 0) return;
+    char word;
+    while (::read(go[0], &word, 1) == 1) {
+      siginfo_t info;
+      for (int i = 0; i < children; ++i)
+        if (const pid_t child = ::fork(); child == 0)
+          ::_exit(0);
+        else
+          ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+      if (::write(done[1], "x", 1) != 1) break;
+    }
+    ::_exit(0);
+  }
+  ~Careless() {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    for (const int fd : {go[0], go[1], done[0], done[1]}) ::close(fd);
+  }
+  void Go() {
+    char word;
+    CHECK(::write(go[1], "x", 1) == 1 && ::read(done[0], &word, 1) == 1);
+  }
+
+  int go[2], done[2];
+  pid_t pid;
+};
+
+TEST(ProcessTree, AZombieIsCountedOnce) {
+  Careless root(3);
+  root.Go();
+  auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  ProcTree tree(root.pid, *out, {}, {});
+  int64_t now_ns = NowNs();
+  const auto look = [&] {
+    for (int i = 0; i < 20; ++i) tree.Poll(now_ns += kNsPerSec);
+  };
+  look();
+  root.Go();
+  look();
+  tree.Finish(now_ns);
+  ASSERT_TRUE(out->Close().ok());
+  EXPECT_EQ(TraceContents::OfBytes(bytes).processes.size(), 7u);
 }
 
 std::set<pid_t> PidsOf(const WatchTarget& target) {
