@@ -22,6 +22,8 @@ constexpr int64_t kFirstPatienceNs = 10 * kNsPerSec;
 constexpr int64_t kFreshNs = kNsPerSec;
 // Makers that come later in the list wait so long for their numbers.
 constexpr int64_t kNumberWaitNs = kNsPerSec;
+// One that has said nothing at all for so long is told, be it given up or not.
+constexpr int64_t kToldSilentNs = kNsPerSec;
 constexpr int kMostStarts = 4;
 constexpr int64_t kBelievedNs = 5 * kNsPerSec;
 // For libraries that do not die at once.
@@ -387,12 +389,27 @@ int64_t DeviceSampler::EndHelpers() {
   return sum;
 }
 
+// In a second or more. One whose devices have nothing to tell answers.
+bool DeviceSampler::NeverAnswered(const Maker& maker) const {
+  return (maker.starts > 1 || tick_ns_ - maker.started_ns >= kToldSilentNs) &&
+         std::none_of(maker.devices.begin(), maker.devices.end(),
+                      [](const Device& device) {
+                        return device.index || device.told_ns != 0;
+                      });
+}
+
 std::vector<NotCollected> DeviceSampler::not_collected() const {
   std::vector<NotCollected> out;
-  for (const Maker& maker : makers_)
-    if (maker.over && !maker.why.empty())
-      out.push_back({fmt::format("{} devices", maker.maker->vendor), maker.why,
+  for (const Maker& maker : makers_) {
+    std::string why;
+    if (maker.over)
+      why = maker.why;
+    else if (NeverAnswered(maker))
+      why = "its library has not answered";
+    if (!why.empty())
+      out.push_back({fmt::format("{} devices", maker.maker->vendor), why,
                      "sonde doctor"});
+  }
   return out;
 }
 

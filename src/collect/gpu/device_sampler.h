@@ -76,6 +76,7 @@ class DeviceSampler {
 
   int64_t TwoTurnsNs(const Maker& maker) const;
   static bool Starts(const Maker& maker, int64_t now_ns);
+  bool NeverAnswered(const Maker& maker) const;
   void Look(Maker& maker, int64_t now_ns, bool may_number);
   void TakeReadings(Maker& maker, int64_t now_ns, bool may_number);
   void Silent(Maker& maker, Device& device, const DeviceInfo& info);

@@ -232,6 +232,31 @@ TEST_F(DeviceSamplerTest, NobodyWaitsLongForANumber) {
   EXPECT_TRUE(Told(End(), 0, "maker 1 0"));
 }
 
+TEST_F(DeviceSamplerTest, ALibraryThatNeverAnsweredIsToldSoon) {
+  plays[0].start_ns = 20 * kNsPerSec;
+  Start();
+  TickFor(300 * kNsPerMs);
+  EXPECT_TRUE(sampler_->not_collected().empty());
+  Skip(kNsPerSec);
+  // The other one has answered, though its devices tell nothing.
+  const auto missing = sampler_->not_collected();
+  ASSERT_EQ(missing.size(), 1);
+  EXPECT_EQ(missing[0].source, "first devices");
+  EXPECT_EQ(missing[0].why, "its library has not answered");
+  EXPECT_EQ(missing[0].cure, "sonde doctor");
+}
+
+TEST_F(DeviceSamplerTest, ALibraryThatAnsweredBeforeItHungIsALossOnly) {
+  plays[0].busy[0] = 50;
+  makers_.pop_back();
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.5));
+  Hang();
+  Skip(3 * kNsPerSec);
+  Skip(kNsPerSec);
+  EXPECT_TRUE(sampler_->not_collected().empty());
+}
+
 // All of the trace's losses, in order.
 std::vector<Loss> Losses(const TraceContents& trace) {
   std::vector<Loss> losses;
