@@ -57,31 +57,41 @@ std::string FreeName(const std::string& wanted) {
 }
 
 // If the command never ran, what was made for it goes away again, and an older
-// trace of that name comes back. Forget(): it did run.
+// trace of that name comes back, with its journal: one that was killed is not
+// whole without it. Forget(): it did run.
 class Undo {
  public:
   Undo(std::string trace, bool replace)
       : trace_(std::move(trace)), aside_(FreeName(trace_ + ".replaced")) {
     // What is not there need not be saved.
     saved_ = replace && ::rename(trace_.c_str(), aside_.c_str()) == 0;
+    if (saved_) ::rename(Journal(trace_).c_str(), Journal(aside_).c_str());
   }
   ~Undo() {
     if (!armed_) return;
     if (made_) {
       ::unlink(trace_.c_str());
-      ::unlink((trace_ + ".journal").c_str());
+      ::unlink(Journal(trace_).c_str());
     }
-    if (saved_) ::rename(aside_.c_str(), trace_.c_str());
+    if (!saved_) return;
+    ::rename(aside_.c_str(), trace_.c_str());
+    ::rename(Journal(aside_).c_str(), Journal(trace_).c_str());
   }
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;
   void Made() { made_ = true; }
   void Forget() {
     armed_ = false;
-    if (saved_) ::unlink(aside_.c_str());
+    if (!saved_) return;
+    ::unlink(aside_.c_str());
+    ::unlink(Journal(aside_).c_str());
   }
 
  private:
+  static std::string Journal(const std::string& trace) {
+    return trace + ".journal";
+  }
+
   std::string trace_, aside_;
   bool saved_ = false, made_ = false, armed_ = true;
 };

@@ -377,13 +377,21 @@ def force_spares_a_trace_that_is_being_recorded():
 
 def a_start_that_fails_leaves_the_old_trace():
     trace = run.path("t.sonde")
-    with open(trace, "w") as f:
-        f.write("precious")
+    # As sonde leaves them when it is killed.
+    for name in (trace, trace + ".journal"):
+        with open(name, "w") as f:
+            f.write("precious")
     done = subprocess.run([run.sonde, "run", "--force", "-o", trace, "--", "/no/such"],
                           capture_output=True)
     equal("status", done.returncode, 127)
-    equal("the file", open(trace).read(), "precious")
-    equal("beside it", os.listdir(os.path.dirname(trace)), ["t.sonde"])
+    equal("beside it", sorted(os.listdir(os.path.dirname(trace))),
+          ["t.sonde", "t.sonde.journal"])
+    for name in (trace, trace + ".journal"):
+        equal(name, open(name).read(), "precious")
+    done = subprocess.run([run.sonde, "run", "--quiet", "--force", "-o", trace, "--", "true"],
+                          capture_output=True)
+    equal("status", done.returncode, 0)
+    equal("both are replaced", os.listdir(os.path.dirname(trace)), ["t.sonde"])
 
 
 def a_closed_stream_ends_for_its_reader():
