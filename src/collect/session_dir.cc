@@ -1,5 +1,8 @@
 // A session is made under a name that ends in ".new", locked, and only then
 // renamed: a directory with a final name and no lock on it is a dead one.
+//
+// Of one that lies beside its trace a small file with its path, named like it
+// with ".at" behind, lies where sessions are looked for.
 
 #include "collect/session_dir.h"
 
@@ -14,11 +17,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/text.h"
@@ -29,6 +34,7 @@ namespace {
 
 constexpr char kLock[] = "lock";
 constexpr std::string_view kUnfinished = ".new";
+constexpr std::string_view kAt = ".at";
 // A container's /dev/shm of 64 MB belongs to the data loaders in it: a ring
 // must fit into a twentieth.
 constexpr uint64_t kShare = 20;
@@ -79,7 +85,16 @@ Fd OpenOwn(int at, const std::string& path) {
   return dir;
 }
 
-// Names in `dir` that are sessions of this user, finished or not.
+// Where sessions lie if there is room.
+std::vector<std::string> Bases() {
+  std::vector<std::string> bases = {"/dev/shm"};
+  if (std::string dir = RuntimeDir(); !dir.empty())
+    bases.insert(bases.begin(), std::move(dir));
+  return bases;
+}
+
+// Names in `dir` that are sessions of this user, finished or not, and files
+// that say where one is.
 std::vector<std::string> SessionNames(const std::string& dir) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(dir.c_str()),
@@ -90,6 +105,50 @@ std::vector<std::string> SessionNames(const std::string& dir) {
     if (std::string_view(entry->d_name).substr(0, prefix.size()) == prefix)
       names.push_back(entry->d_name);
   return names;
+}
+
+// The path of the session that `name` of SessionNames(base) means; "" if it is
+// none. What the file says is not believed, but for the directory it lies in.
+std::string PathOf(const std::string& base, const std::string& name) {
+  const std::string path = base + "/" + name;
+  if (!name.ends_with(kAt)) return path;
+  const Fd file(
+      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat st;
+  if (!file.valid() || ::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode) ||
+      st.st_uid != ::getuid())
+    return "";
+  const auto text =
+      ReadFile("/proc/self/fd/" + std::to_string(file.get()), PATH_MAX);
+  const std::string last =
+      fmt::format("/{}", name.substr(0, name.size() - kAt.size()));
+  if (!text.ok() || text.value()[0] != '/' || !text.value().ends_with(last))
+    return "";
+  return text.value();
+}
+
+// The files that may say where the session at `path` is.
+std::vector<std::string> FilesAt(const std::string& path) {
+  std::vector<std::string> out;
+  for (const std::string& base : Bases())
+    out.push_back(base + path.substr(path.rfind('/')) + std::string(kAt));
+  return out;
+}
+
+// In the first place that can be written to.
+void WriteAt(const std::string& path) {
+  for (const std::string& at : FilesAt(path)) {
+    const Fd file(
+        ::open(at.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file.valid()) continue;
+    ::fchmod(file.get(), 0600);
+    if (WriteAll(file.get(), path.data(), path.size()) == 0) return;
+    ::unlink(at.c_str());
+  }
+}
+
+void RemoveAt(const std::string& path) {
+  for (const std::string& at : FilesAt(path)) ::unlink(at.c_str());
 }
 
 // True if nobody holds the lock. Also if there is none.
@@ -136,10 +195,17 @@ bool WorthKeeping(int dir) {
 
 void Sweep(const std::string& base) {
   for (const std::string& name : SessionNames(base)) {
-    const std::string path = base + "/" + name;
+    const std::string path = PathOf(base, name);
     const Fd dir = OpenOwn(AT_FDCWD, path);
-    if (!dir.valid()) continue;
     struct stat st;
+    if (!dir.valid()) {
+      // It may lie where only another container sees it.
+      const std::string at = base + "/" + name;
+      if (name.ends_with(kAt) && ::lstat(at.c_str(), &st) == 0 &&
+          ::time(nullptr) - st.st_mtime > kKeepS)
+        ::unlink(at.c_str());
+      continue;
+    }
     // Its age first: to ask for the lock is to hold it for a moment, and a
     // session that is just being made would find it taken.
     if (std::string_view(name).ends_with(kUnfinished) &&
@@ -149,6 +215,7 @@ void Sweep(const std::string& base) {
     if (!Dead(dir.get()) || WorthKeeping(dir.get())) continue;
     RemoveFiles(dir.get());
     ::rmdir(path.c_str());
+    RemoveAt(path);
   }
 }
 
@@ -166,8 +233,7 @@ std::string CommandText(const std::vector<std::string>& command) {
 Result<SessionDir> SessionDir::Create(SessionInfo info) {
   const std::string beside = DirectoryOf(info.trace);
   std::vector<std::string> bases;
-  for (const std::string& base : {RuntimeDir(), std::string("/dev/shm")}) {
-    if (base.empty()) continue;
+  for (const std::string& base : Bases()) {
     Sweep(base);
     if (HasRoom(base)) bases.push_back(base);
   }
@@ -200,6 +266,9 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
       failure = WriteAll(lock.get(), text.data(), text.size());
     if (!failure && ::rename(unfinished.c_str(), path.c_str()) != 0)
       failure = errno;
+    const auto looked_in = Bases();
+    if (!failure && std::count(looked_in.begin(), looked_in.end(), base) == 0)
+      WriteAt(path);
     if (!failure) return SessionDir(path, std::move(dir), std::move(lock));
     error = ErrnoError(unfinished, failure);
     RemoveFiles(dir.get());
@@ -212,6 +281,7 @@ void SessionDir::Remove() {
   if (!dir_.valid()) return;
   RemoveFiles(dir_.get());
   ::rmdir(path_.c_str());
+  RemoveAt(path_);
   dir_.Reset();
   lock_.Reset();
 }
@@ -259,14 +329,19 @@ std::optional<SessionInfo> ReadInfo(int dir, const std::string& path) {
 // Those in the places where sessions are looked for, alive or not.
 std::vector<SessionInfo> Sessions(const std::string& beside, bool dead) {
   std::vector<SessionInfo> out;
-  for (const std::string& base :
-       {RuntimeDir(), std::string("/dev/shm"), std::string("."), beside}) {
-    if (base.empty()) continue;
+  std::vector<std::string> bases = Bases();
+  bases.push_back(".");
+  if (!beside.empty()) bases.push_back(beside);
+  std::set<std::pair<dev_t, ino_t>> seen;  // the same may be found twice
+  for (const std::string& base : bases) {
     for (const std::string& name : SessionNames(base)) {
-      const std::string path = base + "/" + name;
-      if (std::string_view(name).ends_with(kUnfinished)) continue;
+      if (name.ends_with(kUnfinished)) continue;
+      const std::string path = PathOf(base, name);
       const Fd dir = OpenOwn(AT_FDCWD, path);
-      if (!dir.valid() || Dead(dir.get()) != dead) continue;
+      struct stat st;
+      if (!dir.valid() || ::fstat(dir.get(), &st) != 0 ||
+          Dead(dir.get()) != dead || !seen.emplace(st.st_dev, st.st_ino).second)
+        continue;
       if (auto info = ReadInfo(dir.get(), path)) out.push_back(*info);
     }
   }

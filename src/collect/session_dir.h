@@ -27,7 +27,8 @@ std::string CommandText(const std::vector<std::string>& command);
 // and SONDE_SESSION names it.
 //
 //  - Mode 0700, named sonde-<uid>-<random>; in $XDG_RUNTIME_DIR, else in
-//    /dev/shm if there is room, else beside the trace.
+//    /dev/shm if there is room, else beside the trace; a file in one of the
+//    first two then says where.
 //  - It is alive exactly as long as its maker: a file in it is locked, and the
 //    kernel unlocks it at any kind of death.
 //  - Goes away with this object. What a killed session left behind is removed

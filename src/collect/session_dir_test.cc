@@ -110,6 +110,62 @@ TEST_F(SessionDirTest, ASessionInTheMakingIsNotSwept) {
   EXPECT_TRUE(std::filesystem::exists(young));
 }
 
+// One beside its trace, where sessions are not looked for.
+TEST_F(SessionDirTest, OneElsewhereIsFoundByTheFileThatSaysWhere) {
+  const SessionDir dir = Create();
+  const std::string name = std::filesystem::path(dir.path()).filename();
+  const std::string runtime = base + "/runtime";
+  std::filesystem::create_directory(runtime);
+  ::setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1);
+  const auto found = [&] {
+    const auto live = LiveSessions();
+    return std::count_if(live.begin(), live.end(), [&](const auto& one) {
+      return std::filesystem::path(one.dir).filename() == name;
+    });
+  };
+  const std::string at = runtime + "/" + name + ".at";
+  EXPECT_EQ(found(), 0);
+  std::ofstream(at) << dir.path();
+  EXPECT_EQ(found(), 1);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(base);
+  EXPECT_EQ(found(), 1) << "it is found twice, and is one";
+  std::filesystem::current_path(before);
+  // Others' files, and those that name something else.
+  for (const std::string& text :
+       {std::string(), std::string("/"), name, base, dir.path() + "\n",
+        std::string(1 << 20, '/')}) {
+    std::ofstream(at) << text;
+    EXPECT_EQ(found(), 0) << text.substr(0, 100);
+  }
+  std::ofstream(runtime + "/text") << dir.path();
+  std::filesystem::remove(at);
+  std::filesystem::create_symlink("text", at);
+  EXPECT_EQ(found(), 0);
+}
+
+TEST_F(SessionDirTest, TheFileThatSaysWhereGoesWithItsSession) {
+  const std::string there =
+      base + "/there/sonde-" + std::to_string(::getuid()) + "-dead";
+  const std::string at = Name("dead.at"), lost = Name("lost.at");
+  std::filesystem::create_directories(there);
+  std::ofstream(there + "/lock") << "{}";
+  std::ofstream(there + "/1-a.ring") << "x";
+  std::ofstream(at) << there;
+  std::ofstream(lost) << base + "/nowhere" + Name("lost").substr(base.size());
+  { const SessionDir next = Create(); }
+  EXPECT_TRUE(std::filesystem::exists(at)) << "it can be recovered";
+  EXPECT_TRUE(std::filesystem::exists(lost)) << "another may see it";
+  std::filesystem::remove(there + "/1-a.ring");
+  std::filesystem::last_write_time(
+      lost,
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  { const SessionDir next = Create(); }
+  EXPECT_FALSE(std::filesystem::exists(there));
+  EXPECT_FALSE(std::filesystem::exists(at));
+  EXPECT_FALSE(std::filesystem::exists(lost));
+}
+
 TEST_F(SessionDirTest, ALinkIsNoSession) {
   const SessionDir dir = Create();
   const std::string link = Name("link");

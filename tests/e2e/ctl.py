@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 
-from common import Runner, equal, reap, true, wait_for
+from common import Runner, Skip, equal, reap, true, wait_for
 
 run = Runner()
 
@@ -191,6 +191,45 @@ def session_by_its_directory():
     equal("status", run.ctl("status", "--session", where).returncode, 1)
 
 
+# In a container /dev/shm often has 64 MB, which belong to others.
+SMALL = """
+mount -t tmpfs -o size=64m none /dev/shm || exit 77
+sonde=$1 dir=$2
+mkdir "$dir/a" "$dir/b"
+"$sonde" run --quiet --rate 0.2 --stop-file "$dir/flag" -o "$dir/a/t.sonde" -- sleep 30 &
+first=$!
+tries=0
+until "$sonde" ctl status --json > "$dir/status" 2> /dev/null; do
+  [ $((tries += 1)) -lt 200 ] || exit 3
+  sleep 0.05
+done
+ls /dev/shm > "$dir/shm"
+touch "$dir/flag"
+"$sonde" run --quiet --stop-file "$dir/flag" -o "$dir/b/t.sonde" -- true
+[ -e "$dir/flag" ] || exit 4
+kill $first
+wait
+[ -z "$(ls -A /dev/shm)" ] || exit 5
+"""
+
+
+def a_session_beside_its_trace_is_found_from_elsewhere():
+    where = os.path.dirname(run.path("x"))
+    env = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
+    done = subprocess.run(["unshare", "-m", "sh", "-c", SMALL, "sh", run.sonde, where],
+                          cwd="/", env=env, capture_output=True, text=True, timeout=60)
+    if done.returncode in (1, 77):
+        raise Skip("no mounts can be made here")
+    with open(f"{where}/status", encoding="utf-8") as file:
+        text = file.read()
+    equal(f"3 not found, 4 flag taken away, 5 left behind: {done.stderr}",
+          done.returncode, 0)
+    equal("trace", json.loads(text)["trace"], f"{where}/a/t.sonde")
+    equal("sessions", len(json.loads(text)["sessions"]), 1)
+    with open(f"{where}/shm", encoding="utf-8") as file:
+        true("it lies beside its trace", file.read().strip().endswith(".at"))
+
+
 def nothing_recorded_is_said():
     done = run.ctl("status")
     equal("status", done.returncode, 1)
@@ -236,6 +275,7 @@ for test in (nothing_recorded_is_said, wrong_words_are_refused,
              only_session_needs_no_name, two_sessions_need_a_name,
              status_is_of_all_sessions, size_has_the_journal_in_it,
              inside_the_command_its_own_session_is_meant, session_by_its_directory,
+             a_session_beside_its_trace_is_found_from_elsewhere,
              hostile_peers_do_not_hold_the_loop):
     run.case(test.__name__, test)
 run.done()
