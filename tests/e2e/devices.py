@@ -158,6 +158,25 @@ def a_device_that_is_lost():
     equal("losses", set(losses(trace)), {"device-silent"})
 
 
+def a_device_that_a_restart_does_not_find():
+    """The other keeps its place."""
+    trace = record(machine(NVIDIA), 2, f"""devices 2
+        at 0 gpu 0 busy 50
+        at 0 gpu 1 busy 70
+        at 0.5 crash
+        again {run.path("again")}
+        at 0.5 works
+        hidden 0 15""")
+    equal("of each", [set(values(trace, "gpu_busy_pct", i)) for i in (0, 1)], [{50}, {70}])
+    true("told", any("NVIDIA GPU 0" in one[3] for one in silences(trace)[0]))
+
+
+def a_device_that_we_may_not_use():
+    trace = record(machine(NVIDIA), 1, "devices 2\nhidden 0 4\nat 0 gpu 1 busy 70")
+    equal("the other", set(values(trace, "gpu_busy_pct")), {70})
+    equal("losses", losses(trace), {})
+
+
 def no_library():
     trace = run.path("t.sonde")
     env = dict(os.environ, SONDE_DEVICE_ROOT=machine(NVIDIA))
@@ -407,6 +426,8 @@ run.case("a library that hangs", a_library_that("hang", 1))
 run.case("a library that crashes", a_library_that("crash", 3))
 run.case("a library that ends its process", a_library_that("exit", 3))
 run.case("a device that is lost", a_device_that_is_lost)
+run.case("a device that a restart does not find", a_device_that_a_restart_does_not_find)
+run.case("a device that we may not use", a_device_that_we_may_not_use)
 run.case("no library", no_library)
 run.case("AMD by sysfs", amd)
 run.case("Jetson by sysfs", jetson)

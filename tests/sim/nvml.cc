@@ -8,6 +8,9 @@
 //
 //   devices 2
 //   start 0.6                          seconds until it is ready
+//   again FILE                         nothing below counts unless FILE is
+//                                      there, which is made now
+//   hidden 0 15                        GPU 0 has no handle, but this code
 //   at 0   gpu 0 busy 95 mem_busy 40 used 8000 total 16000 clock 1500
 //   at 0   gpu 0 power 250 temp 60 throttle 0
 //   at 2.5 gpu 0 busy 4000000000       values stay until the next line
@@ -62,6 +65,7 @@ std::map<int, Meter> meters;
 unsigned devices = 0;
 double loaded = 0;
 double start = 0;
+std::map<unsigned, int> hidden;
 
 void Load() {
   loaded = Now();
@@ -78,6 +82,17 @@ void Load() {
     }
     if (word == "start") {
       words >> start;
+      continue;
+    }
+    if (word == "again") {
+      words >> word;
+      if (std::ifstream(word)) continue;
+      std::ofstream(word).put('x');
+      break;
+    }
+    if (word == "hidden") {
+      unsigned gpu = 0;
+      words >> gpu >> hidden[gpu];
       continue;
     }
     Line line;
@@ -164,6 +179,7 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** handle) {
+  if (const auto at = hidden.find(index); at != hidden.end()) return at->second;
   *handle = reinterpret_cast<void*>(intptr_t{index} + 1);
   return index < devices ? 0 : 2;
 }

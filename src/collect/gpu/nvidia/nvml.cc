@@ -13,6 +13,7 @@ namespace {
 
 // NVML's numbers.
 constexpr int kSuccess = 0;
+constexpr int kNoPermission = 4;
 constexpr int kInsufficientSize = 7;
 constexpr unsigned kClockSm = 1, kClockMemory = 2;
 constexpr unsigned kSensorGpu = 0;
@@ -57,7 +58,9 @@ class Nvml : public DeviceSource {
   const std::vector<DeviceInfo>& devices() const override { return infos_; }
 
   bool Read(size_t device, DeviceReading& out) override {
-    const Handle handle = handles_[device];
+    const auto [handle, code_of_handle] = handles_[device];
+    // One that others may use and we may not has nothing to tell us.
+    if (handle == nullptr) return code_of_handle == kNoPermission;
     bool any = false;
     const auto got = [&](int code) {
       any |= code == kSuccess;
@@ -126,17 +129,26 @@ class Nvml : public DeviceSource {
       why = "NVML knows no device";
       return false;
     }
+    bool any = false;
     for (unsigned i = 0; i < count; ++i) {
       Handle handle = nullptr;
-      if (by_index_(i, &handle) != kSuccess) continue;
-      std::array<char, 128> name = {};
-      if (!name_ || name_(handle, name.data(), name.size() - 1) != kSuccess)
-        name[0] = '\0';
-      handles_.push_back(handle);
-      infos_.push_back({"nvidia", name.data()});
+      const int code = by_index_(i, &handle);
+      if (code != kSuccess) handle = nullptr;
+      any |= handle != nullptr;
+      // One that is not given keeps its place: by it a device is known again.
+      handles_.push_back({handle, code});
+      infos_.push_back({"nvidia", NameOf(handle, i)});
     }
-    if (handles_.empty()) why = "NVML gives no handle of a device";
-    return !handles_.empty();
+    if (!any) why = "NVML gives no handle of a device";
+    return any;
+  }
+
+  std::string NameOf(Handle handle, unsigned index) const {
+    std::array<char, 128> name = {};
+    if (handle == nullptr) return "NVIDIA GPU " + std::to_string(index);
+    if (!name_ || name_(handle, name.data(), name.size() - 1) != kSuccess)
+      return "";
+    return name.data();
   }
 
   void Users(Handle handle, DeviceReading& out) {
@@ -166,7 +178,7 @@ class Nvml : public DeviceSource {
   int (*temperature_)(Handle, unsigned, unsigned*) = nullptr;
   int (*reasons_)(Handle, unsigned long long*) = nullptr;
   int (*users_)(Handle, unsigned*, ProcessInfo*) = nullptr;
-  std::vector<Handle> handles_;
+  std::vector<std::pair<Handle, int>> handles_;  // or null, with NVML's code
   std::vector<DeviceInfo> infos_;
 };
 
