@@ -99,11 +99,12 @@ void ProcTree::AddFound(int64_t now_ns) {
 
 void ProcTree::Poll(int64_t now_ns) {
   if (now_ns < next_scan_ns_) return;
-  const int64_t before_ns = NowNs();
+  // Not by the time of day: we may have been stopped in the midst of it.
+  const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   if (target_ != nullptr && !target_->follows_children()) AddFound(now_ns);
   scan_.Scan(now_ns);
   model_.Settle(now_ns);
-  const int64_t took_ns = NowNs() - before_ns;
+  const int64_t took_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
   next_scan_ns_ = now_ns + std::max(kScanEveryNs, took_ns * kRestFactor);
 }
 

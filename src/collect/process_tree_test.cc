@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,6 +118,40 @@ TEST(ProcessTree, AZombieIsCountedOnce) {
   tree.Finish(now_ns);
   ASSERT_TRUE(out->Close().ok());
   EXPECT_EQ(TraceContents::OfBytes(bytes).processes.size(), 7u);
+}
+
+volatile sig_atomic_t g_looking = 0, g_stopped = 0;
+
+TEST(ProcessTree, TimeInWhichWeDidNotRunCostsNoLook) {
+  Careless root(1);
+  auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  ProcTree tree(root.pid, *out, {}, {});
+  // Stops us for a while in the midst of a look.
+  struct sigaction stop = {}, before = {};
+  stop.sa_flags = SA_RESTART;
+  stop.sa_handler = [](int) {
+    if (g_looking && !g_stopped) g_stopped = 1, ::usleep(200'000);
+  };
+  ASSERT_EQ(::sigaction(SIGALRM, &stop, &before), 0);
+  const itimerval often = {{0, 100}, {0, 100}}, never = {};
+  g_stopped = 0;
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
+  int64_t now_ns = NowNs();
+  for (int i = 0; i < 100'000 && !g_stopped; ++i) {
+    g_looking = 1;
+    tree.Poll(now_ns += 60 * kNsPerSec);
+    g_looking = 0;
+  }
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  ASSERT_TRUE(g_stopped);
+  root.Go();
+  const uint64_t changes = tree.changes();
+  tree.Poll(now_ns + 2 * kNsPerSec);
+  EXPECT_GT(tree.changes(), changes);
+  tree.Finish(now_ns + 2 * kNsPerSec);
+  ASSERT_TRUE(out->Close().ok());
 }
 
 std::set<pid_t> PidsOf(const WatchTarget& target) {
