@@ -90,6 +90,13 @@ DeviceSampler::~DeviceSampler() = default;
 
 void DeviceSampler::Tick(int64_t now_ns) {
   bool may_number = true;
+  // Stopped or throttled, we have heard nobody, and a library may have been
+  // stopped with us.
+  const int64_t late_ns =
+      tick_ns_ == 0 ? 0
+                    : now_ns - tick_ns_ - static_cast<int64_t>(1e9 / rate_hz_);
+  if (late_ns > kFreshNs)
+    for (Maker& maker : makers_) maker.away_ns += late_ns;
   tick_ns_ = now_ns;
   for (Maker& maker : makers_) {
     if (!maker.over) Look(maker, now_ns, may_number);
@@ -139,7 +146,8 @@ void DeviceSampler::Look(Maker& maker, int64_t now_ns, bool may_number) {
       Restart(maker, now_ns);
       return;
     case DeviceChild::State::kStarting:
-      if (now_ns - maker.started_ns > kFirstPatienceNs) Restart(maker, now_ns);
+      if (now_ns - maker.started_ns - maker.away_ns > kFirstPatienceNs)
+        Restart(maker, now_ns);
       return;
     case DeviceChild::State::kRuns:
       TakeReadings(maker, now_ns, may_number);
@@ -180,10 +188,12 @@ void DeviceSampler::TakeReadings(Maker& maker, int64_t now_ns,
       maker.devices.empty() || maker.devices[0].time_ns == 0
           ? kFirstPatienceNs
           : kPatienceNs + TwoTurnsNs(maker);
-  if (heard)
+  if (heard) {
     maker.heard_ns = now_ns;
-  else if (now_ns - maker.heard_ns > patience)
+    maker.away_ns = 0;
+  } else if (now_ns - maker.heard_ns - maker.away_ns > patience) {
     Restart(maker, now_ns);
+  }
 }
 
 void DeviceSampler::Silent(Maker& maker, Device& device,
@@ -340,6 +350,7 @@ void DeviceSampler::Restart(Maker& maker, int64_t now_ns) {
   }
   ++maker.starts;
   maker.started_ns = maker.heard_ns = now_ns;
+  maker.away_ns = 0;
 }
 
 // Nothing is known of its devices from here on.

@@ -31,7 +31,8 @@ std::string DeviceRoot();
 //    there is) are refused and counted as a loss.
 //  - A maker's library that hangs or dies is started again, three times. The
 //    time without it, or without an answer of a device, is a loss. The
-//    recording goes on whatever they do.
+//    recording goes on whatever they do. Time in which we did not run
+//    ourselves is not counted against it.
 //
 // One thread. Does not own writer or tree.
 class DeviceSampler {
@@ -68,6 +69,7 @@ class DeviceSampler {
     std::vector<Device> devices;
     int64_t started_ns = 0;
     int64_t heard_ns = 0;
+    int64_t away_ns = 0;  // since then, we did not run for so long
     int starts = 1;
     bool over = false;  // it will say nothing more
     std::string why;

@@ -142,6 +142,10 @@ class DeviceSamplerTest : public ::testing::Test {
   }
   // Puts the clock forward, instead of waiting.
   void Skip(int64_t ns) {
+    for (; ns > 0; ns -= kNsPerSec / 2) Freeze(std::min(ns, kNsPerSec / 2));
+  }
+  // In one step: as if we did not run meanwhile.
+  void Freeze(int64_t ns) {
     ahead_ns_ += ns;
     Tick();
   }
@@ -342,6 +346,24 @@ TEST_F(DeviceSamplerTest, OfALibraryThatHangsNothingIsBelieved) {
   EXPECT_EQ(sampler_->BusyShare(), std::nullopt);
 }
 
+TEST_F(DeviceSamplerTest, TimeInWhichWeDidNotRunIsNotTheLibrarys) {
+  plays[0].busy[0] = 50;
+  plays[1].start_ns = 500 * kNsPerMs;
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.5));
+  const auto opened = [] { return plays[0].opened + plays[1].opened; };
+  // It has said nothing new since the tick before.
+  plays[0].hangs = true;
+  TickFor(300 * kNsPerMs);
+  for (int i = 0; i < 5; ++i) Freeze(60 * kNsPerSec);
+  plays[0].hangs = false;
+  ASSERT_TRUE(TickUntil([&] { return opened() == 2; }));
+  TickFor(500 * kNsPerMs);
+  EXPECT_EQ(opened(), 2);
+  EXPECT_TRUE(sampler_->not_collected().empty());
+  EXPECT_TRUE(Losses(End()).empty());
+}
+
 TEST_F(DeviceSamplerTest, EachSilenceOfALibraryIsALossOfItsOwn) {
   plays[0].busy[0] = 50;
   makers_.pop_back();
@@ -406,7 +428,7 @@ TEST_F(DeviceSamplerTest, ChildrenAreCountedOnce) {
   for (int i = 1; i <= 4; ++i) {
     ASSERT_TRUE(TickUntil([&] { return plays[0].opened == i; }));
     pids.push_back(plays[0].pid);
-    Skip(60 * kNsPerSec);
+    Skip(11 * kNsPerSec);
   }
   ASSERT_EQ(sampler_->not_collected().size(), 1);
   // All have been killed. One that takes long to die is not waited for, so that
