@@ -15,6 +15,9 @@ namespace {
 // Ticks jitter: one that comes a little early is the one due.
 constexpr int64_t kSeldomNs = kNsPerSec - 50 * kNsPerMs;
 
+// Of cgroups that vanish before they are read there may be any number.
+constexpr size_t kMostKnown = 64;
+
 bool StartsWithNumber(const std::string& path) {
   const auto text = ReadFile(path);
   uint64_t number = 0;
@@ -46,6 +49,9 @@ void CgroupSampler::Add(std::string_view cgroup) {
     full_ = true;
     return;
   }
+  // Those that cannot be read are looked at again then.
+  if (known_.size() >= kMostKnown)
+    std::erase_if(known_, [&](const auto& one) { return !IsRead(one.second); });
   known_.emplace(cgroup, ++last_added_);
   for (const CgroupFile& file : CgroupFiles()) AddFiles(file, cgroup);
 }
@@ -55,14 +61,26 @@ bool CgroupSampler::Knows(uint32_t number) const {
                      [&](const auto& one) { return one.second == number; });
 }
 
+bool CgroupSampler::IsRead(uint32_t number) const {
+  return std::any_of(
+      sources_.begin(), sources_.end(), [&](const Source& source) {
+        return std::find(source.added.begin(), source.added.end(), number) !=
+               source.added.end();
+      });
+}
+
 // How many of those that were added are read, be it only those above them.
 size_t CgroupSampler::CountRead() const {
   std::set<uint32_t> numbers;
-  for (const auto& [cgroup, number] : known_) numbers.insert(number);
-  for (const Source& source : sources_)
-    if (std::none_of(source.added.begin(), source.added.end(),
-                     [&](uint32_t one) { return Knows(one); }))
-      numbers.insert(source.added.back());
+  for (const Source& source : sources_) {
+    bool any = false;
+    for (const uint32_t one : source.added) {
+      if (!Knows(one)) continue;
+      numbers.insert(one);
+      any = true;
+    }
+    if (!any) numbers.insert(source.added.back());
+  }
   return numbers.size();
 }
 

@@ -22,7 +22,8 @@ namespace sonde {
 //  - A cgroup that vanishes ends its series; nothing else happens.
 //  - At most kMostCgroups, and those above them, are read at a time, which
 //    bounds what it costs; full() says that there were more. One that vanishes
-//    leaves room for another once nothing above it is read for its sake.
+//    leaves room for another once nothing above it is read for its sake. One
+//    that cannot be read takes none.
 //
 // One thread. Does not own the writer.
 class CgroupSampler {
@@ -55,6 +56,7 @@ class CgroupSampler {
   };
 
   bool Knows(uint32_t number) const;
+  bool IsRead(uint32_t number) const;
   size_t CountRead() const;
   void AddFiles(const CgroupFile& file, std::string_view cgroup);
   void AddSource(const CgroupFile& file, std::string path,

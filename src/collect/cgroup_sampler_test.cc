@@ -210,6 +210,17 @@ TEST_F(CgroupSamplerTest, OneThatWasReadForAnotherLeavesRoomToo) {
   EXPECT_FALSE(sampler.full());
 }
 
+TEST_F(CgroupSamplerTest, OneThatCannotBeReadTakesNoRoom) {
+  CgroupSampler sampler(*out, 4, Version2());
+  for (size_t i = 0; i < 1000; ++i)
+    sampler.Add("0::/hidden" + std::to_string(i) + "\n");
+  Put("/a/memory.current", "1\n");
+  sampler.Add("0::/a\n");
+  sampler.Tick(none);
+  EXPECT_FALSE(sampler.full());
+  EXPECT_EQ(Close().at("/a cgroup_memory_bytes"), 1);
+}
+
 TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
   Put("/cpu.stat", "usage_usec 9\n");
   Put("/cpu.pressure", "some avg10=0.00 total=12\n");
