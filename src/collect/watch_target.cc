@@ -32,6 +32,20 @@ std::string FileOf(pid_t pid, const char* name) {
   return TextOf(fmt::format("/proc/{}/{}", pid, name));
 }
 
+// Of which process `tid` is a thread; itself if that is not told.
+pid_t ProcessOf(pid_t tid) {
+  const std::string text = FileOf(tid, "status");
+  TextScanner in(text);
+  while (!in.done()) {
+    const std::string_view line = in.Line();
+    uint64_t pid = 0;
+    if (line.starts_with("Tgid:") && TextScanner(line.substr(5)).Number(&pid) &&
+        pid > 0 && pid <= INT32_MAX)
+      return static_cast<pid_t>(pid);
+  }
+  return tid;
+}
+
 // `root` and all that descend from it, as of now.
 std::vector<pid_t> TreeOf(pid_t root) {
   std::multimap<pid_t, pid_t> children;
@@ -73,6 +87,11 @@ Result<WatchTarget> WatchTarget::Process(pid_t pid) {
     return Error{Error::Kind::kNotFound,
                  fmt::format("there is no process {}", pid),
                  "`ps -e` lists them"};
+  // A thread has a folder of its own there, but no tree.
+  if (const pid_t process = ProcessOf(pid); process != pid)
+    return Error{Error::Kind::kUsage,
+                 fmt::format("{} is a thread of process {}", pid, process),
+                 fmt::format("sonde watch --pid {}", process)};
   const std::string command =
       ShortCommand(ParseCmdline(FileOf(pid, "cmdline")));
   WatchTarget out(

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from common import Runner, Skip, equal, reap, true, wait_for
@@ -227,7 +228,12 @@ def an_engine_that_does_not_answer_is_not_waited_for():
 def bad_targets_are_refused_in_one_line():
     with Job("true") as job:
         job.process.wait()
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait, daemon=True)
+    thread.start()
     for words, options in (
+            (f"{thread.native_id} is a thread of process {os.getpid()}",
+             ("--pid", str(thread.native_id))),
             ("--pid is the number of a process, not '0'", ("--pid", "0")),
             ("--pid is the number of a process, not 'x'", ("--pid", "x")),
             (f"there is no process {job.pid}", ("--pid", job.pid)),
@@ -243,6 +249,7 @@ def bad_targets_are_refused_in_one_line():
         true(f"{options}: {done.stderr}", done.returncode in (1, 2) and words in done.stderr)
         lines = [s for s in done.stderr.splitlines() if not s.startswith("  hint")]
         equal("lines", len(lines), 1)
+    over.set()
     equal("traces", [n for n in os.listdir(run.dir) if n.endswith(".sonde")], [])
 
 
