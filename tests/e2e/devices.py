@@ -177,6 +177,11 @@ def a_device_that_we_may_not_use():
     equal("losses", losses(trace), {})
 
 
+def a_device_that_supports_nothing():
+    trace = record(machine(NVIDIA), 1, "devices 1")
+    equal("losses", losses(trace), {})
+
+
 def no_library():
     trace = run.path("t.sonde")
     env = dict(os.environ, SONDE_DEVICE_ROOT=machine(NVIDIA))
@@ -428,6 +433,7 @@ run.case("a library that ends its process", a_library_that("exit", 3))
 run.case("a device that is lost", a_device_that_is_lost)
 run.case("a device that a restart does not find", a_device_that_a_restart_does_not_find)
 run.case("a device that we may not use", a_device_that_we_may_not_use)
+run.case("a device that supports nothing", a_device_that_supports_nothing)
 run.case("no library", no_library)
 run.case("AMD by sysfs", amd)
 run.case("Jetson by sysfs", jetson)

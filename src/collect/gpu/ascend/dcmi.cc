@@ -15,6 +15,7 @@ namespace {
 
 // DCMI's numbers.
 constexpr int kOk = 0;
+constexpr int kNotSupported = -8255, kNotInContainer = -8013;
 constexpr int kRateAiCore = 2, kRateHbmBandwidth = 10;
 constexpr int kFreqAiCore = 7;
 constexpr double kMegabyte = 1 << 20;
@@ -49,7 +50,7 @@ class Dcmi : public DeviceSource {
     const auto [card, device] = places_[index];
     bool any = false;
     const auto got = [&](int code) {
-      any |= code == kOk;
+      any |= code == kOk || code == kNotSupported || code == kNotInContainer;
       return code == kOk;
     };
     unsigned value = 0;

@@ -13,6 +13,7 @@ namespace {
 
 // NVML's numbers.
 constexpr int kSuccess = 0;
+constexpr int kNotSupported = 3;
 constexpr int kNoPermission = 4;
 constexpr int kInsufficientSize = 7;
 constexpr unsigned kClockSm = 1, kClockMemory = 2;
@@ -63,7 +64,7 @@ class Nvml : public DeviceSource {
     if (handle == nullptr) return code_of_handle == kNoPermission;
     bool any = false;
     const auto got = [&](int code) {
-      any |= code == kSuccess;
+      any |= code == kSuccess || code == kNotSupported;
       return code == kSuccess;
     };
     if (Utilization use = {}; utilization_ && got(utilization_(handle, &use))) {
