@@ -49,12 +49,14 @@ bool ReadAll(int fd, int64_t until_ns, std::string& out) {
 }
 
 // Its status once it has ended; nothing if that takes too long. Who has closed
-// the output is about to end.
+// the output is about to end. Of one that the kernel has waited for, because we
+// ignore SIGCHLD, it is not known: what it printed counts, and its number may
+// be another's by now.
 std::optional<int> WaitUntil(pid_t pid, int64_t until_ns) {
   for (;;) {
     int status = 0;
     const pid_t got = ::waitpid(pid, &status, WNOHANG);
-    if (got == pid) return status;
+    if (got == pid || (got == -1 && errno == ECHILD)) return status;
     if ((got == -1 && errno != EINTR) || NowNs() >= until_ns)
       return std::nullopt;
     ::usleep(500);

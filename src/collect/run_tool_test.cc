@@ -1,6 +1,7 @@
 #include "collect/run_tool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -39,6 +40,13 @@ TEST(RunTool, EndsWhatDoesNotEnd) {
       << "it prints nothing more, but does not end";
   EXPECT_EQ(RunTool({"yes"}, 60 * kNsPerSec), std::nullopt);
   EXPECT_LT(NowNs() - begin_ns, 20 * kNsPerSec);
+}
+
+// Then the kernel waits for it.
+TEST(RunTool, WorksWhereTheEndOfChildrenIsIgnored) {
+  ::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(RunTool({"printf", "a b"}, 5 * kNsPerSec), "a b");
+  ::signal(SIGCHLD, SIG_DFL);
 }
 
 }  // namespace
