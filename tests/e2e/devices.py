@@ -279,11 +279,11 @@ def drm(driver):
             card + "/driver": "->../../../bus/pci/drivers/" + driver}
 
 
-def half_busy(driver, engines):
+def half_busy(driver, engines, module=None):
     """Two files of one client count once; `engines` tells them at a time in ns. Where
     this script was held up, so was the simulated device: then it is done again."""
     for left in (2, 1, 0):
-        trace, longest = tell_engines(driver, engines)
+        trace, longest = tell_engines(driver, engines, module)
         known = [point for point in points(trace, "gpu_busy_pct") if point[1] is not None]
         spans = [(then - ts, value) for (ts, value), (then, _) in zip(known, known[1:])]
         mean = sum(ns * value for ns, value in spans) / max(1, sum(ns for ns, _ in spans))
@@ -294,9 +294,9 @@ def half_busy(driver, engines):
     equal("memory, once", set(values(trace, "gpu_mem_used_bytes")), {2048 * 1024})
 
 
-def tell_engines(driver, engines):
+def tell_engines(driver, engines, module):
     """The trace, and how long the engines were told nothing new at most."""
-    root = machine(drm(driver) | {
+    root = machine(drm(module or driver) | {
         "/proc/77/fd/5": "->/dev/dri/renderD128", "/proc/77/fd/6": "->/dev/dri/card0",
         "/proc/77/fd/7": "->/dev/null"})
     os.makedirs(root + "/proc/77/fdinfo")
@@ -328,6 +328,10 @@ def tell_engines(driver, engines):
 def drm_fdinfo():
     half_busy("i915", lambda ns: f"drm-engine-render:\t{ns // 2} ns\n"
                                  f"drm-engine-copy:\t{ns // 4} ns\n")
+
+
+def a_driver_of_two_names():
+    half_busy("msm", lambda ns: f"drm-engine-gpu:\t{ns // 2} ns\n", "msm_dpu")
 
 
 def several_engines_of_a_kind():
@@ -444,6 +448,7 @@ run.case("npu-smi that fails", ascend_by_a_tool_that("fails"))
 run.case("npu-smi that hangs", ascend_by_a_tool_that("hangs"))
 run.case("npu-smi that does not end to print", ascend_by_a_tool_that("floods"))
 run.case("others by fdinfo", drm_fdinfo)
+run.case("fdinfo of a driver with two names", a_driver_of_two_names)
 run.case("fdinfo with several engines of a kind", several_engines_of_a_kind)
 run.case("fdinfo of xe, in cycles", engines_in_cycles)
 run.case("a silent device takes no number", a_silent_device_takes_no_number)

@@ -19,14 +19,21 @@
 namespace sonde {
 namespace {
 
-// Finding the files takes a walk over all processes; reading them does not.
+// Finding the files takes a walk over all processes; reading them does not. It
+// takes half a percent of a core at most.
 constexpr int64_t kWalkEveryNs = 2 * kNsPerSec;
+constexpr int64_t kRestFactor = 200;
 constexpr size_t kMostFiles = 4096;
 // Drivers of accelerators that account so. Displays of servers and virtual
 // machines have drivers too, and are none.
 constexpr std::string_view kDrivers[] = {
     "i915",     "xe",      "msm",     "msm_dpu", "v3d",
     "panfrost", "panthor", "etnaviv", "lima",    "powervr"};
+
+// What fdinfo calls the driver that sysfs calls so.
+std::string NameInFdinfo(const std::string& driver) {
+  return driver == "msm_dpu" ? "msm" : driver;
+}
 
 bool Accounts(std::string_view driver) {
   return std::find(std::begin(kDrivers), std::end(kDrivers), driver) !=
@@ -45,7 +52,7 @@ class Fdinfo : public DeviceSource {
       const std::string_view path(target,
                                   size > 0 ? static_cast<size_t>(size) : 0);
       Device device;
-      device.driver = driver;
+      device.driver = NameInFdinfo(driver);
       device.address = path.substr(path.rfind('/') + 1);
       device.path = link;
       device.card = card;
@@ -84,18 +91,18 @@ class Fdinfo : public DeviceSource {
     std::map<pid_t, double> users;
   };
 
-  // Every open file of /dev/dri of every process.
+  // Every open file of /dev/dri of every process, up to kMostFiles.
   void Walk() {
     files_.clear();
     for (const std::string& pid : NamesIn(root_ + "/proc")) {
       if (pid[0] < '1' || pid[0] > '9') continue;
       const std::string dir = root_ + "/proc/" + pid + "/fd";
       for (const std::string& fd : NamesIn(dir)) {
+        if (files_.size() >= kMostFiles) return;
         char target[64];
         const ssize_t size =
             ::readlink((dir + "/" + fd).c_str(), target, sizeof(target));
-        if (size > 9 && std::string_view(target, 9) == "/dev/dri/" &&
-            files_.size() < kMostFiles)
+        if (size > 9 && std::string_view(target, 9) == "/dev/dri/")
           files_.push_back({static_cast<pid_t>(std::atoi(pid.c_str())),
                             root_ + "/proc/" + pid + "/fdinfo/" + fd});
       }
@@ -103,11 +110,14 @@ class Fdinfo : public DeviceSource {
   }
 
   void ReadAll() {
-    const int64_t now_ns = NowNs();
-    if (now_ns >= next_walk_ns_) {
+    if (NowNs() >= next_walk_ns_) {
+      const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
       Walk();
-      next_walk_ns_ = now_ns + kWalkEveryNs;
+      const int64_t took_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+      next_walk_ns_ = NowNs() + std::max(kWalkEveryNs, took_ns * kRestFactor);
     }
+    // Behind the walk, which may take long: the engines are read now.
+    const int64_t now_ns = NowNs();
     std::vector<std::map<std::string, DrmEngines>> now(devices_.size());
     for (Device& device : devices_) device.users.clear();
     std::set<std::string> seen;  // a client may be open several times
