@@ -170,6 +170,13 @@ void CgroupSampler::Sample(Source& source, FdBudget& budget) {
   source.file->parse(text, values_);
   for (const CgroupValue& value : values_)
     out_.Set(SeriesOf(source, value), static_cast<int64_t>(value.value));
+  // A limit may be lifted. Nothing read is nothing known.
+  if (text.empty()) return;
+  for (const auto& one : source.series)
+    if (std::none_of(
+            values_.begin(), values_.end(),
+            [&](const CgroupValue& value) { return value.name == one.first; }))
+      out_.Gone(one.second);
 }
 
 }  // namespace sonde

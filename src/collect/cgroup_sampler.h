@@ -19,7 +19,8 @@ namespace sonde {
 // series' label is the cgroup.
 //
 //  - The root of a machine is none: its counters are the machine's.
-//  - A cgroup that vanishes ends its series; nothing else happens.
+//  - A cgroup that vanishes ends its series; nothing else happens. A limit
+//    that is lifted ends its own.
 //  - At most kMostCgroups, and those above them, are read at a time, which
 //    bounds what it costs; full() says that there were more. One that vanishes
 //    leaves room for another once nothing above it is read for its sake. One

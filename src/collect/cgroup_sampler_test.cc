@@ -239,6 +239,23 @@ TEST_F(CgroupSamplerTest, TheRootOfAContainersNamespaceIsOne) {
   EXPECT_EQ(Close(), (Last{{"/ cgroup_memory_bytes", 100}}));
 }
 
+TEST_F(CgroupSamplerTest, ALimitThatIsLiftedEnds) {
+  Put("/a/memory.current", "100\n");
+  Put("/a/memory.max", "1000\n");
+  Put("/a/cpu.max", "50000 100000\n");
+  CgroupSampler sampler(*out, 4, Version2());
+  sampler.Add("0::/a\n");
+  sampler.Tick(none, true);
+  Put("/a/memory.max", "max\n");
+  Put("/a/cpu.max", "max 100000\n");
+  sampler.Tick(none, true);
+  const Last last = Close();
+  EXPECT_EQ(last.at("/a cgroup_memory_limit_bytes"), -1);
+  for (const auto& [name, value] : last)
+    EXPECT_EQ(value, name == "/a cgroup_memory_bytes" ? 100 : -1) << name;
+  EXPECT_GE(last.size(), 3u);
+}
+
 TEST_F(CgroupSamplerTest, WhatIsReadSeldomIsReadAtTheEnd) {
   Put("/a/memory.current", "100\n");
   Put("/a/memory.events", "oom_kill 0\n");
