@@ -30,8 +30,9 @@ std::string ToText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// Machines with many mounts or cores have files of some megabytes.
 std::optional<std::string> ReadText(const std::string& path) {
-  auto text = ReadFile(path);
+  auto text = ReadFile(path, 4 << 20);
   if (!text.ok()) return std::nullopt;
   return text.Take();
 }
