@@ -274,11 +274,7 @@ std::map<uint32_t, double> DeviceSampler::UsersOf(
 
 void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
   const std::map<uint32_t, double> now = UsersOf(reading);
-  for (const auto& [process, series] : device.users)
-    if (!now.contains(process)) {
-      Open(device.time_ns);
-      out_.Gone(series);
-    }
+  GoneUsers(device, device.time_ns, now);
   for (const auto& [process, bytes] : now) {
     uint32_t& series = device.users[process];
     if (series == 0) {
@@ -376,10 +372,19 @@ void DeviceSampler::Gone(Device& device, int64_t now_ns) {
       Open(now_ns);
       out_.Gone(series);
     }
-  for (const auto& [process, series] : device.users) {
+  GoneUsers(device, now_ns, {});
+}
+
+// All but those that use it `still`. One that lives may come back, under the
+// same series.
+void DeviceSampler::GoneUsers(Device& device, int64_t now_ns,
+                              const std::map<uint32_t, double>& still) {
+  std::erase_if(device.users, [&](const auto& one) {
+    if (still.contains(one.first)) return false;
     Open(now_ns);
-    out_.Gone(series);
-  }
+    out_.Gone(one.second);
+    return !tree_.live().contains(one.first);
+  });
 }
 
 int64_t DeviceSampler::EndHelpers() {

@@ -89,6 +89,8 @@ class DeviceSampler {
   void Restart(Maker& maker, int64_t now_ns);
   void End(Maker& maker, int64_t now_ns);
   void Gone(Device& device, int64_t now_ns);
+  void GoneUsers(Device& device, int64_t now_ns,
+                 const std::map<uint32_t, double>& still);
   void Refuse(const char* what, const DeviceInfo& info, int64_t at_ns);
   uint32_t ProcessOf(pid_t pid);
   void Open(int64_t now_ns);
