@@ -265,14 +265,18 @@ void SessionLoop::TakeTick(int64_t now_ns) {
   last_flush_ns_ = now_ns;
 }
 
+// Whether it has ended and nobody has waited for it yet.
+bool SessionLoop::RootHasEnded() const {
+  siginfo_t info = {};
+  return root_running_ &&
+         ::waitid(P_PID, static_cast<id_t>(root_), &info,
+                  WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == root_;
+}
+
 void SessionLoop::CheckRoot() {
   root_changed_ = false;
-  siginfo_t info = {};
-  if (!root_running_ ||
-      ::waitid(P_PID, static_cast<id_t>(root_), &info,
-               WEXITED | WNOHANG | WNOWAIT) != 0 ||
-      info.si_pid != root_)
-    return;
+  if (!RootHasEnded()) return;
   // Its last counters can still be read, as long as nobody has waited for it.
   if (recording_) recording_->Tick(NowNs());
   rusage usage = {};
@@ -288,7 +292,8 @@ void SessionLoop::CheckLife(int64_t now_ns) {
     recording_->Resume(now_ns);
   }
   const std::optional<End> by = EndDue(now_ns);
-  if (!by) return;
+  // The end of the command comes first, or its status is not in the trace.
+  if (!by || RootHasEnded()) return;
   // The counters of this moment are the last.
   recording_->Tick(now_ns);
   if (const Status status = EndRecording(*by); !status.ok())

@@ -67,6 +67,7 @@ class SessionLoop {
   void Work(int64_t now_ns);
   void PollTree(int64_t now_ns);
   void TakeTick(int64_t now_ns);
+  bool RootHasEnded() const;
   void CheckRoot();
   bool Finished() const;
   // The moments of its life that have come: the end of the delay, the end.

@@ -98,6 +98,23 @@ def a_command_that_ends_first_ends_it():
     equal("by", run.check(trace)["meta"]["ended_by"], "command")
 
 
+def a_command_that_ends_at_the_same_moment_has_ended():
+    for options in (("--for", "3s"), ("--stop-file", run.path("stop.flag"))):
+        trace = run.path("t.sonde")
+        process = start("-o", trace, *options, command=("sh", "-c", "sleep 3; exit 7"))
+        # It learns of both at once.
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(3.5)
+        if options[0] == "--stop-file":
+            open(options[1], "w").close()
+        os.kill(process.pid, signal.SIGCONT)
+        equal("status", reap(process), 7)
+        said = process.stderr.read()
+        true(said, "goes on" not in said and "went on" not in said)
+        meta = run.check(trace)["meta"]
+        equal(f"{options}", (meta.get("exit"), meta["ended_by"]), ("exit 7", "command"))
+
+
 def delay_samples_nothing_before():
     trace = run.path("t.sonde")
     process = start("-o", trace, "--delay", "3s", "--for", "5s", command=SPIN)
@@ -260,7 +277,8 @@ def senseless_lives_are_refused():
 
 
 for test in (for_ends_the_recording_and_not_the_command, a_plain_number_is_minutes,
-             a_command_that_ends_first_ends_it, delay_samples_nothing_before,
+             a_command_that_ends_first_ends_it,
+             a_command_that_ends_at_the_same_moment_has_ended, delay_samples_nothing_before,
              a_command_that_ends_in_the_delay_is_told, resume_ends_the_delay,
              stop_file_ends_the_recording_and_not_the_command,
              two_recorders_of_one_flag_do_not_collide,
