@@ -63,7 +63,8 @@ std::string IdInDocker(const std::string& name) {
     auto text = ReadFile(at->path().string() + "/config.v2.json", kMaxFile);
     if (!text.ok()) continue;
     const auto json = nlohmann::json::parse(text.value(), nullptr, false);
-    if (json.is_object() && json.value("Name", "") == "/" + name)
+    if (json.is_object() && json.contains("Name") && json["Name"].is_string() &&
+        json["Name"].get<std::string>() == "/" + name)
       return at->path().filename().string();
   }
   return "";

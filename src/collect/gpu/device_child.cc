@@ -98,7 +98,11 @@ void LeaveAll() {
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   const int null = ::open("/dev/null", O_RDWR);
-  for (const int fd : {0, 1, 2}) ::dup2(null, fd);
+  for (const int fd : {0, 1, 2})
+    if (null == -1)
+      ::close(fd);
+    else
+      ::dup2(null, fd);
   if (::syscall(SYS_close_range, 3u, ~0u, 0u) == 0) return;
   rlimit limit = {};
   ::getrlimit(RLIMIT_NOFILE, &limit);

@@ -223,8 +223,10 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
     Refuse("gpu_mem_used_bytes", info, device.time_ns);
     values[2] = kNotRead;
   }
+  const std::map<uint32_t, double> users =
+      UsersOf(reading, info, device.time_ns);
   if (!device.index) {
-    if (UsersOf(reading).empty() &&
+    if (users.empty() &&
         std::all_of(values.begin(), values.end(),
                     [](double value) { return std::isnan(value); }))
       return;
@@ -258,22 +260,27 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
     Open(device.time_ns);
     out_.SetDouble(series, values[i]);
   }
-  WriteUsers(device, reading);
+  WriteUsers(device, users);
 }
 
 // What processes of the tree have on it. Others do not concern us.
-std::map<uint32_t, double> DeviceSampler::UsersOf(
-    const DeviceReading& reading) {
+std::map<uint32_t, double> DeviceSampler::UsersOf(const DeviceReading& reading,
+                                                  const DeviceInfo& info,
+                                                  int64_t at_ns) {
   std::map<uint32_t, double> out;
-  for (const DeviceReading::User& user : reading.users)
-    if (const uint32_t process = ProcessOf(user.pid);
-        process != 0 && user.mem_bytes >= 0 && user.mem_bytes < 1e15)
+  for (const DeviceReading::User& user : reading.users) {
+    const uint32_t process = ProcessOf(user.pid);
+    if (process == 0 || std::isnan(user.mem_bytes)) continue;
+    if (user.mem_bytes >= 0 && user.mem_bytes < 1e15)
       out[process] += user.mem_bytes;
+    else
+      Refuse("gpu_mem_used_bytes", info, at_ns);
+  }
   return out;
 }
 
-void DeviceSampler::WriteUsers(Device& device, const DeviceReading& reading) {
-  const std::map<uint32_t, double> now = UsersOf(reading);
+void DeviceSampler::WriteUsers(Device& device,
+                               const std::map<uint32_t, double>& now) {
   GoneUsers(device, device.time_ns, now);
   for (const auto& [process, bytes] : now) {
     uint32_t& series = device.users[process];

@@ -84,8 +84,9 @@ class DeviceSampler {
   void Silent(Maker& maker, Device& device, const DeviceInfo& info);
   void Write(Device& device, const DeviceInfo& info,
              const DeviceReading& reading);
-  std::map<uint32_t, double> UsersOf(const DeviceReading& reading);
-  void WriteUsers(Device& device, const DeviceReading& reading);
+  std::map<uint32_t, double> UsersOf(const DeviceReading& reading,
+                                     const DeviceInfo& info, int64_t at_ns);
+  void WriteUsers(Device& device, const std::map<uint32_t, double>& now);
   void Restart(Maker& maker, int64_t now_ns);
   void End(Maker& maker, int64_t now_ns);
   void Gone(Device& device, int64_t now_ns);

@@ -21,6 +21,7 @@ struct Play {
   std::atomic<double> busy[2];    // of its devices; NaN: nothing to tell
   std::atomic<bool> fails[2];     // they do not answer
   std::atomic<bool> used[2];      // somebody has memory on them
+  std::atomic<double> ours;       // bytes that process kOurs has on them
   std::atomic<bool> hangs;        // the library does
   std::atomic<bool> hung;         // it has
   std::atomic<int64_t> start_ns;  // it takes so long to start
@@ -31,6 +32,7 @@ struct Play {
   std::atomic<int> asked;         // so often was the last device
 };
 constexpr size_t kPlays = 2;
+constexpr pid_t kOurs = 1 << 22;
 Play* const plays = static_cast<Play*>(
     ::mmap(nullptr, kPlays * sizeof(Play), PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -48,6 +50,7 @@ class FakeSource : public DeviceSource {
     out.busy_pct = play_.busy[device];
     // Nobody of ours.
     if (play_.used[device]) out.users.push_back({1, 1e6});
+    if (play_.ours != 0) out.users.push_back({kOurs, play_.ours});
     return true;
   }
 
@@ -71,10 +74,16 @@ std::unique_ptr<DeviceSource> OpenFake(const std::string&, std::string&) {
 
 bool Present(const std::string&) { return true; }
 
-// A tree of no process.
+// A tree of one process, kOurs.
 class FakeTree : public ProcessTree {
  public:
-  std::optional<TaskState> FindPid(pid_t) const override { return {}; }
+  std::optional<TaskState> FindPid(pid_t pid) const override {
+    if (pid != kOurs) return {};
+    TaskState state;
+    state.number = 1;
+    state.alive = true;
+    return state;
+  }
   std::optional<TaskState> FindNumber(uint32_t) const override { return {}; }
   ThreadState FindThread(uint32_t, pid_t) const override { return {}; }
   void Rename(uint32_t, uint32_t, std::string_view) override {}
@@ -104,6 +113,7 @@ class DeviceSamplerTest : public ::testing::Test {
       play.hangs = play.hung = false;
       play.start_ns = play.burn_ns = play.cpu_ns = 0;
       play.opened = play.asked = play.pid = 0;
+      play.ours = 0;
     }
   }
 
@@ -296,6 +306,21 @@ TEST_F(DeviceSamplerTest, ADeviceThatDoesNotAnswerIsALoss) {
   ASSERT_EQ(first.size(), 2);
   // The good time between them is of neither.
   EXPECT_GT(first[1].from_ns, first[0].to_ns);
+}
+
+TEST_F(DeviceSamplerTest, MemoryThatNobodyCanHaveIsALoss) {
+  plays[0].busy[0] = 50;
+  plays[0].ours = 1e15;
+  makers_.pop_back();
+  Start();
+  ASSERT_TRUE(TickUntilBusy(0.5));
+  const TraceContents trace = End();
+  const std::vector<Loss> losses = Losses(trace);
+  ASSERT_EQ(losses.size(), 1);
+  EXPECT_EQ(losses[0].reason, "device-refused");
+  EXPECT_EQ(
+      trace.FindSeries("gpu_mem_used_bytes", Series::Scope::kProcess, 1, "0"),
+      0);
 }
 
 TEST_F(DeviceSamplerTest, ADeviceThatNeverAnswersIsALossFromTheStart) {

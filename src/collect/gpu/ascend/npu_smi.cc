@@ -112,7 +112,7 @@ std::vector<std::pair<int, int>> ParseNpuSmiList(std::string_view text) {
   std::vector<std::pair<int, int>> cards;
   ForEachLine(text, [&](std::string_view name, std::string_view value) {
     const auto number = Number(value);
-    if (!number || *number < 0 || *number > 1 << 20) return;
+    if (!number || !(*number >= 0 && *number <= 1 << 20)) return;
     if (name == "NPU ID")
       cards.push_back({static_cast<int>(*number), 1});
     else if (name == "Chip Count" && !cards.empty())

@@ -76,7 +76,9 @@ TEST(NpuSmi, CardsAreListedWithTheirChips) {
       ParseNpuSmiList("\tTotal Count : 2\n\n\tNPU ID : 0\n"
                       "\tChip Count : 1\n\n\tNPU ID : 3\n\tChip Count : 2\n"),
       (std::vector<std::pair<int, int>>{{0, 1}, {3, 2}}));
-  EXPECT_TRUE(ParseNpuSmiList("Chip Count : 5\nNPU ID : -1\n").empty());
+  EXPECT_TRUE(ParseNpuSmiList("Chip Count : 5\nNPU ID : -1\n"
+                              "NPU ID : nan\nNPU ID : inf\n")
+                  .empty());
 }
 
 }  // namespace
