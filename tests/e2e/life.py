@@ -99,12 +99,17 @@ def a_command_that_ends_first_ends_it():
 
 
 def a_command_that_ends_at_the_same_moment_has_ended():
+    def state(pid):
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
     for options in (("--for", "3s"), ("--stop-file", run.path("stop.flag"))):
         trace = run.path("t.sonde")
         process = start("-o", trace, *options, command=("sh", "-c", "sleep 3; exit 7"))
         # It learns of both at once.
         os.kill(process.pid, signal.SIGSTOP)
-        time.sleep(3.5)
+        command = children_of(process.pid)[0]
+        wait_for("the command's end", lambda pid=command: state(pid) == "Z")
+        time.sleep(0.5)
         if options[0] == "--stop-file":
             open(options[1], "w").close()
         os.kill(process.pid, signal.SIGCONT)
