@@ -5,6 +5,7 @@ had happened, and the trace opens with all but its last moments (Fault 27)."""
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -17,6 +18,8 @@ run = Runner()
 seed = int(os.environ.get("SEED", time.time_ns() % 1000000))
 print(f"SEED={seed}")
 random.seed(seed)
+# A place of its own for sessions: other runs here must not sweep it.
+os.environ["XDG_RUNTIME_DIR"] = run.dir
 
 # Says that it began, works for a while, and leaves a witness of its good end.
 TARGET = "echo $$; i=0; while [ $i -lt 14 ]; do sleep 0.05; i=$((i+1)); done; echo end; : > \"$1\""
@@ -76,8 +79,8 @@ def while_the_trace_is_finished():
 
 def dead_session_is_swept():
     def leftovers():
-        return {name for name in os.listdir("/dev/shm")
-                if name.startswith(f"sonde-{os.getuid()}-")}
+        return {name for name in os.listdir(run.dir)
+                if re.fullmatch(f"sonde-{os.getuid()}-[0-9a-f]+", name)}
     subprocess.run([run.sonde, "run", "--quiet", "-o", run.path("t.sonde"), "--",
                     "true"], check=True)
     before = leftovers()
@@ -98,7 +101,8 @@ def missing_journal_is_said():
     def killed():
         trace = run.path("t.sonde")
         process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--",
-                                    "sleep", "5"])
+                                    "sleep", "5"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
         wait_for("a tick", lambda: os.path.exists(trace + ".journal")
                  and os.path.getsize(trace + ".journal") > 2000)
         process.kill()

@@ -297,7 +297,7 @@ def wait_tree_ends_at_a_signal():
     marker = run.path("marker")
     process = subprocess.Popen(
         [run.sonde, "run", "--quiet", "--wait-tree", "-o", run.path("t.sonde"),
-         "--", "sh", "-c", f"sleep 20 & : > {marker}; exit 6"])
+         "--", "sh", "-c", f"sleep 20 >/dev/null 2>&1 & : > {marker}; exit 6"])
     wait_for("the command's end", lambda: os.path.exists(marker)
              and not children_of(process.pid))
     time.sleep(0.3)
