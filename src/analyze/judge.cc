@@ -31,6 +31,7 @@ constexpr Explains kExplains[] = {
     {"alternating", "one_core_bound"},
     {"alternating", "disk_bound"},
     {"alternating", "network_bound"},
+    {"alternating", "interpreter_bound"},
     {"checkpoint_stall", "alternating"},
     {"input_bound", "input_cpu_saturated"},
     {"input_bound", "input_storage_bound"},

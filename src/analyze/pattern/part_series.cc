@@ -57,6 +57,12 @@ std::vector<Link> LinksOf(const Facts& facts) {
   return out;
 }
 
+RegularSeries CachedOf(const Facts& facts) {
+  return SumCounters(
+      facts, facts.series->grid,
+      {{"cached", "bytes", Series::Scope::kMachine, "mem_cached_bytes", 1}})[0];
+}
+
 std::vector<ProcessMemory> MemoryOf(const Facts& facts, double least_bytes) {
   std::vector<ProcessMemory> out;
   for (const ProcessFacts& process : facts.processes)

@@ -22,6 +22,9 @@ struct Link {
 // Every interface of the run, the one that moved most first.
 std::vector<Link> LinksOf(const Facts& facts);
 
+// What the machine has of files in its memory (the page cache), in bytes.
+RegularSeries CachedOf(const Facts& facts);
+
 // Resident memory of one process. Not known outside of its life.
 struct ProcessMemory {
   const ProcessFacts* process;  // of the facts

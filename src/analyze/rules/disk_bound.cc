@@ -32,7 +32,7 @@ constexpr double kStalled = 0.50;
 constexpr double kBusy = 0.80;
 constexpr double kOwnCode = 0.50;
 constexpr double kNoCode = 0.20;
-constexpr double kOccupied = 0.60;
+constexpr double kOccupied = 0.50;
 constexpr double kComputes = 0.80;  // of a core: a thread that works
 
 // Who moved most bytes to and from storage; null if nobody.

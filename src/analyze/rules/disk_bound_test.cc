@@ -80,9 +80,9 @@ TEST(DiskBoundTest, AProgramThatOnlyMovesDataIsBoundAlsoIfTheKernelWorksMore) {
   PutSeries(facts, "psi_io", MadeRun::Always(0.14));
   EXPECT_FALSE(Fires(facts)) << "it hardly waits";
   PutSeries(facts, "psi_io", MadeRun::Always(0.3));
-  PutSeries(facts, "tree_cpu", MadeRun::Always(0.2));
-  PutSeries(facts, "tree_system", MadeRun::Always(0.18));
-  EXPECT_FALSE(Fires(facts)) << "it sleeps for half of the time";
+  PutSeries(facts, "tree_cpu", MadeRun::Always(0.18));
+  PutSeries(facts, "tree_system", MadeRun::Always(0.17));
+  EXPECT_FALSE(Fires(facts)) << "it sleeps for more than half of the time";
 }
 
 TEST(DiskBoundTest, TheThresholdIsSixtyPercentOfTheTime) {

@@ -5,7 +5,10 @@
 // ceiling, while no thread of the program computes and nothing waits for disks.
 // What an interface could carry is often not known (a virtual one says 10
 // Gbit/s whatever it is cut to), but a flat ceiling with nobody else to blame
-// is the network or who is at its other end. Loopback is not counted. An
+// is the network or who is at its other end. Packets come in bursts of up to 64
+// kB, so that at low rates the mean of several windows counts (kSmoothBytes);
+// below kSmoothFrom it does not, or the mean of many small requests would look
+// like a ceiling. Loopback is not counted. An
 // interface alone comes first: with a bridge, a bond or both ends in the run
 // the same bytes pass several, and others may be busy with something else. The
 // counters are of all programs in the network namespaces, so this one must wake
@@ -30,7 +33,10 @@ namespace {
 
 constexpr double kBand = 0.10;
 constexpr double kMinBytesPerSec = 100e3;
-constexpr double kComputes = 0.60;  // of a core: a thread that works
+constexpr double kSmoothFrom = 250e3;  // bytes/s
+constexpr double kSmoothBytes = 640e3;
+constexpr size_t kMinSmoothParts = 4;  // of the steady part
+constexpr double kComputes = 0.60;     // of a core: a thread that works
 constexpr double kWaits = 0.25;
 constexpr double kDiskBusy = 0.50;
 // It wakes up once for so many bytes at least, and as often as this a second
@@ -61,11 +67,29 @@ struct Blame {
   }
 };
 
+// Each window with those before it, as many as bring kSmoothBytes.
+SeriesView Smooth(const SeriesView& series) {
+  const RegularSeries& part = series.part();
+  const double rate = series.Mean();
+  const double window_bytes = rate * part.grid.SecondsOf(1);
+  if (rate < kSmoothFrom || window_bytes >= kSmoothBytes) return series;
+  const size_t count =
+      std::min(part.size() / kMinSmoothParts,
+               static_cast<size_t>(std::ceil(kSmoothBytes / window_bytes)));
+  RegularSeries out = part;
+  for (size_t i = 0; i < part.size(); ++i) {
+    // The first ones with those behind them.
+    const size_t to = std::min(part.size(), std::max(i + 1, count));
+    out.values[i] = SeriesView(part.Part(to - std::min(to, count), to)).Mean();
+  }
+  return SeriesView(std::move(out));
+}
+
 std::optional<Ceiling> CeilingOf(const SteadySeries& series, const Blame& blame,
                                  const SeriesView& receive,
                                  const SeriesView& send, std::string link) {
   const bool receives = receive.Mean() >= send.Mean();
-  const SeriesView& main = receives ? receive : send;
+  const SeriesView main = Smooth(receives ? receive : send);
   const double rate = main.QuantileAt(0.5);
   if (rate < kMinBytesPerSec) return std::nullopt;
   const double time = series.ShareWhere([&](size_t i) {

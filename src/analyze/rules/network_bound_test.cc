@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
 #include "analyze/rules/rules.h"
@@ -126,6 +128,20 @@ TEST(NetworkBoundTest, WhatWasNotCollectedIsNotSaid) {
   PutSeries(facts, "psi_io", MadeRun::Always(0.01));
   EXPECT_EQ(says(facts),
             "Meanwhile it used 0.10 cores, and nothing waited for disks.");
+}
+
+TEST(NetworkBoundTest, BurstsAtALowRateAreACeiling) {
+  // 500 kB/s in packets of 64 kB: none in some windows, two in others.
+  const auto bursts = [](double rate) {
+    return [rate](double s) {
+      const auto sent = [&](double until_s) {
+        return std::floor(until_s * rate / 64e3) * 64e3;
+      };
+      return (sent(s + 0.05) - sent(s - 0.05)) * 10;
+    };
+  };
+  EXPECT_TRUE(Fires(Fetches(bursts(500e3))));
+  EXPECT_FALSE(Fires(Fetches(bursts(200e3)))) << "many small requests";
 }
 
 }  // namespace

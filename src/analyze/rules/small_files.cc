@@ -16,11 +16,12 @@
 // have more than kMaxShort of the CPU time, what the calls may have cost is not
 // held to it.
 //
-// Reads past the page cache are whole blocks, and all of them come from
-// storage (kNear). They are no small files; how long they take is the disk's
-// matter. So is the time of a large file that is read in small pieces: the
-// kernel reads ahead, in requests of kSmallBytes and more. And who waits for
-// what it writes does not wait for the little that it reads before.
+// Reads past the page cache are whole blocks, all of them come from storage
+// (kNear), and they leave nothing in the cache (kKept). They are no small
+// files; how long they take is the disk's matter. So is the time of a large
+// file that is read in small pieces: the kernel reads ahead, in requests of
+// kSmallBytes and more. And who waits for what it writes does not wait for the
+// little that it reads before.
 //
 // Who sleeps for each call (kSleepsPerCall) is a service: what it reads is a
 // request, and comes by a socket or a pipe.
@@ -32,6 +33,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/command_words.h"
+#include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"
@@ -51,9 +53,10 @@ constexpr double kMinPayers = 0.50;     // of the CPU time
 constexpr double kMinCores = 0.25;      // that it used or was ready to use
 constexpr double kWaits = 0.25;
 constexpr double kFromDisk = 0.25;
-constexpr double kSleepsPerCall = 0.80;
+constexpr double kSleepsPerCall = 0.50;
 constexpr double kBlock = 4096;
 constexpr double kNear = 0.02;
+constexpr double kKept = 0.50;
 
 bool Near(double a, double b) { return std::abs(a - b) <= kNear * b; }
 
@@ -72,6 +75,19 @@ bool ReadsAhead(const MachineFacts& machine) {
   return machine.disk_reads.value_or(0) > 0 &&
          machine.disk_read_bytes.value_or(0) >=
              kSmallBytes * *machine.disk_reads;
+}
+
+// What it reads stays in the page cache, by the second half of the time: at
+// first it may have written its data.
+bool FillsCache(const Facts& facts, const SteadySeries& series,
+                const SeriesView& from_disk) {
+  const SeriesView cached = series.Of(CachedOf(facts));
+  if (!cached.collected() || series.size() < 2) return false;
+  const size_t half = series.size() / 2;
+  double read = 0;
+  for (size_t i = half; i < series.size(); ++i) read += from_disk.At(i);
+  read *= facts.series->grid.SecondsOf(1);
+  return cached.At(series.size() - 1) - cached.At(half) >= kKept * read;
 }
 
 // Who made most read calls; null if nobody.
@@ -143,7 +159,9 @@ Outcome SmallFiles(const Facts& facts) {
                              series.Find("cgroup_psi_io").Mean()));
   const double from_disk = series.Find("tree_read").Mean();
   const double each = chars.Mean() / calls.Mean();
-  if (ReadsBlocks(calls, chars, series.Find("tree_read"))) return {};
+  if (ReadsBlocks(calls, chars, series.Find("tree_read")) &&
+      !FillsCache(facts, series, series.Find("tree_read")))
+    return {};
   if (stalled >= kWaits && written > from_disk &&
       written >= kCopied * chars.Mean())
     return {};

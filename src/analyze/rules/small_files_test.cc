@@ -2,6 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
+#include "analyze/made_text.h"
 #include "analyze/rules/rules.h"
 
 namespace sonde {
@@ -138,8 +139,28 @@ TEST(SmallFilesTest, WhoWaitsForItsWritesIsNotHeldUpByReads) {
 TEST(SmallFilesTest, AServiceSleepsForEachRequest) {
   Facts facts = Reader(20'000, 100, 0.7);
   EXPECT_TRUE(Fires(facts));
-  facts.processes[0].voluntary_switches = 10 * 18'000;
+  facts.processes[0].voluntary_switches = 10 * 11'000;
   EXPECT_FALSE(Fires(facts));
+}
+
+// 2000 files a second of one block each, read with one call.
+TEST(SmallFilesTest, FilesOfWholeBlocksFillThePageCache) {
+  const std::string run =
+      "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"
+      "meta cores 2\nmeta allowed_cores 2\n"
+      "process 1 pid=10 name=load start=0 end=10s exit=0\n"
+      "series 1 scope=process:1 name=cpu_ns\n"
+      "series 2 scope=process:1 name=read_calls kind=total\n"
+      "series 3 scope=process:1 name=read_chars kind=total\n"
+      "series 4 scope=process:1 name=read_bytes kind=total\n"
+      "series 5 scope=machine name=psi_io_some_ns kind=total\n"
+      "series 6 scope=machine name=mem_cached_bytes kind=gauge\n"
+      "ramp 1 to=10s slope=0.1s/s\nramp 2 to=10s slope=2000/s\n"
+      "ramp 3 to=10s slope=8192000/s\nramp 4 to=10s slope=8192000/s\n"
+      "ramp 5 to=10s slope=0.6s/s\n";
+  EXPECT_TRUE(Fires(FactsOfText(run, "ramp 6 to=10s value=1e9 slope=8MB/s\n")));
+  EXPECT_FALSE(
+      Fires(FactsOfText(run, "ramp 6 to=10s value=1e9 slope=1MB/s\n")));
 }
 
 }  // namespace
