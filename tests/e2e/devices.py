@@ -160,7 +160,7 @@ def a_device_that_is_lost():
 
 def a_device_that_a_restart_does_not_find():
     """The other keeps its place."""
-    trace = record(machine(NVIDIA), 2, f"""devices 2
+    trace = record(machine(NVIDIA), 4, f"""devices 2
         at 0 gpu 0 busy 50
         at 0 gpu 1 busy 70
         at 0.5 crash
@@ -168,11 +168,11 @@ def a_device_that_a_restart_does_not_find():
         at 0.5 works
         hidden 0 15""")
     equal("of each", [set(values(trace, "gpu_busy_pct", i)) for i in (0, 1)], [{50}, {70}])
-    true("told", any("NVIDIA GPU 0" in one[3] for one in silences(trace)[0]))
+    true("told", any("NVIDIA GPU 0" in one[3] for one in silences(trace)))
 
 
 def a_device_that_we_may_not_use():
-    trace = record(machine(NVIDIA), 1, "devices 2\nhidden 0 4\nat 0 gpu 1 busy 70")
+    trace = record(machine(NVIDIA), 2, "devices 2\nhidden 0 4\nat 0 gpu 1 busy 70")
     equal("the other", set(values(trace, "gpu_busy_pct")), {70})
     equal("losses", losses(trace), {})
 
