@@ -152,6 +152,10 @@ TEST(JudgeTest, TooShortSaysTheRightNextStep) {
       "run --for 10s -- ./train");
   has(said({{"ended_by", "time"}, {"watched", "this machine"}}),
       "Give the recording more time: sonde watch --for 10s");
+  has(said({{"ended_by", "time"}, {"watched", "process 712 (train)"}}),
+      "sonde watch --pid 712 --for 10s");
+  has(said({{"exit", "exit 0"}, {"still_running", "1"}}),
+      "Record that, too: sonde run --wait-tree -- ./train");
   has(said({{"ended_by", "request"}}), "a few seconds at least: sonde run --");
   has(said({{"ended_by", "target gone"}, {"watched", "process 7"}}),
       "from its start: sonde run -- COMMAND");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "analyze/accelerators.h"
 #include "analyze/command_words.h"
@@ -55,9 +56,20 @@ bool Killed(const Facts& facts) {
   });
 }
 
+// " --pid N" if a process was watched: "process N (...)".
+std::string WatchedPid(const Facts& facts) {
+  constexpr std::string_view kProcess = "process ";
+  const std::string target = facts.store->Meta("watched");
+  if (!target.starts_with(kProcess)) return "";
+  const size_t end = target.find_first_not_of("0123456789", kProcess.size());
+  const std::string pid = target.substr(
+      kProcess.size(), end == std::string::npos ? end : end - kProcess.size());
+  return pid.empty() || pid.size() > 10 ? "" : " --pid " + pid;
+}
+
 // The command that makes such a recording anew, with other options.
 std::string RecordAgain(const Facts& facts, const std::string& options = "") {
-  return Watched(facts) ? "sonde watch" + options
+  return Watched(facts) ? "sonde watch" + WatchedPid(facts) + options
                         : fmt::format("sonde run{} -- {}", options,
                                       CommandForShell(*facts.store));
 }
@@ -65,6 +77,10 @@ std::string RecordAgain(const Facts& facts, const std::string& options = "") {
 // How to record a command that ran to its end so that it can be judged.
 std::string LongerOrFiner(const Facts& facts) {
   const int64_t wall_ns = facts.run.wall_ns;
+  if (MetaNs(*facts.store, "still_running").value_or(0) > 0)
+    return "The command ended, but what it started goes on. Record that, "
+           "too: " +
+           RecordAgain(facts, " --wait-tree");
   if (wall_ns >= kMinWallNs)
     return "Sample it more often: " +
            RecordAgain(facts,
@@ -124,8 +140,11 @@ std::string FindTheWait(const Facts& facts) {
         "Storage was waited for {} of the time: read ahead, read less, or keep "
         "the data in memory. ",
         FormatShare(*facts.judged.psi_io_some));
+  const std::string pid = WatchedPid(facts);
   return out + "See in which system calls it waits: strace -f -c -w " +
-         (Watched(facts) ? "-p PID" : CommandForShell(*facts.store));
+         (!Watched(facts) ? CommandForShell(*facts.store)
+          : pid.empty()   ? "-p PID"
+                          : "-p" + pid.substr(pid.rfind(' ')));
 }
 
 PlainVerdict OfDelay(const Facts& facts) {

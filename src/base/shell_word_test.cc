@@ -14,7 +14,8 @@ TEST(ShellWordTest, QuotesOnlyWhatNeedsIt) {
 }
 
 TEST(ShellWordTest, IsPrintableAndBounded) {
-  EXPECT_EQ(ShellWord("a\x1b"), "'a\\x1b'");
+  EXPECT_EQ(ShellWord("a\x1b"), "$'a\\x1b'");
+  EXPECT_EQ(ShellWord("a'b\\\nc"), "$'a\\'b\\\\\\nc'");
   EXPECT_EQ(ShellWord("abcdefgh", 6), "abcdef...");
 }
 

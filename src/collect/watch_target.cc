@@ -84,7 +84,11 @@ void AddProcessesOf(const std::string& folder, std::vector<pid_t>& out) {
 Result<WatchTarget> WatchTarget::Process(pid_t pid) {
   const std::string text = FileOf(pid, "stat");
   const auto stat = ParseProcessStat(text);
-  if (!stat || stat->state == 'Z')
+  if (stat && stat->state == 'Z')
+    return Error{Error::Kind::kNotFound,
+                 fmt::format("process {} has ended", pid),
+                 "its parent has not asked for its status yet"};
+  if (!stat)
     return Error{Error::Kind::kNotFound,
                  fmt::format("there is no process {}", pid),
                  "`ps -e` lists them"};
@@ -93,6 +97,11 @@ Result<WatchTarget> WatchTarget::Process(pid_t pid) {
     return Error{Error::Kind::kUsage,
                  fmt::format("{} is a thread of process {}", pid, process),
                  fmt::format("sonde watch --pid {}", process)};
+  // Of all processes only the kernel's have no memory of their own.
+  if (FileOf(pid, "status").find("\nVmSize:") == std::string::npos)
+    return Error{Error::Kind::kUsage,
+                 fmt::format("{} is a thread of the kernel", pid),
+                 "`ps -e` lists processes"};
   const std::string command =
       ShortCommand(ParseCmdline(FileOf(pid, "cmdline")));
   WatchTarget out(

@@ -231,7 +231,16 @@ def bad_targets_are_refused_in_one_line():
     over = threading.Event()
     thread = threading.Thread(target=over.wait, daemon=True)
     thread.start()
+    dead = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+    kernel = []
+    if os.path.exists("/proc/2/comm"):  # not in a container
+        with open("/proc/2/comm", encoding="utf-8") as file:
+            if file.read() == "kthreadd\n":
+                kernel = [("2 is a thread of the kernel", ("--pid", "2"))]
     for words, options in (
+            *kernel,
+            (f"process {dead.pid} has ended", ("--pid", str(dead.pid))),
             (f"{thread.native_id} is a thread of process {os.getpid()}",
              ("--pid", str(thread.native_id))),
             ("--pid is the number of a process, not '0'", ("--pid", "0")),
@@ -250,6 +259,7 @@ def bad_targets_are_refused_in_one_line():
         lines = [s for s in done.stderr.splitlines() if not s.startswith("  hint")]
         equal("lines", len(lines), 1)
     over.set()
+    dead.wait()
     equal("traces", [n for n in os.listdir(run.dir) if n.endswith(".sonde")], [])
 
 

@@ -116,8 +116,7 @@ Outcome DiskBound(const Facts& facts) {
       "program {} {}/s.",
       FormatShare(stall), read.Mean() >= write.Mean() ? "read" : "wrote",
       FormatBytes(std::max(read.Mean(), write.Mean())));
-  Say(f, fmt::format("It waited for storage for {:.0f} % of the steady time{}.",
-                     time * 100,
+  Say(f, fmt::format("This held for {:.0f} % of the steady time{}.", time * 100,
                      busy.collected()
                          ? fmt::format("; the disks were busy {} of it",
                                        FormatShare(std::min(1.0, busy.Mean())))
@@ -136,7 +135,7 @@ Outcome DiskBound(const Facts& facts) {
   }
   f.advice = AdviceOn(read.Mean(), write.Mean());
   PutGain(f, stall * series.OfRun(),
-          "at most, estimated as if nothing waited for storage");
+          "or so, estimated as if nothing waited for storage");
   f.confidence = SureOf(time, pressure && busy.collected() ? 0.95 : 0.8);
   return {{std::move(f)}, ""};
 }

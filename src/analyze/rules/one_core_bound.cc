@@ -41,6 +41,8 @@ constexpr double kMinFree = 0.50;
 constexpr double kMaxRest = 0.15;
 constexpr double kLoneRan = 0.40;
 constexpr double kMinTime = 0.60;
+constexpr double kNearlyAlways = 0.90;
+constexpr double kWorthACore = 0.10;
 constexpr double kChainMin = 0.90;
 constexpr double kChainMax = 1.15;
 constexpr double kChainMaxOfOne = 0.80;
@@ -128,9 +130,11 @@ void AddGain(const Judge& judge, double time, double free, Finding& f) {
   const double share = time * static_cast<double>(judge.steady.known_ns) /
                        static_cast<double>(judge.facts.run.wall_ns) *
                        (1 - 1 / cores);
-  f.gain = Gain{share, fmt::format("at most, estimated as if this work spread "
-                                   "over {:.3g} cores without loss",
-                                   cores)};
+  // Beside others that use the rest there is nothing to gain by itself.
+  if (free >= kWorthACore)
+    f.gain = Gain{share, fmt::format("at most, estimated as if this work "
+                                     "spread over {:.3g} cores without loss",
+                                     cores)};
   f.severity =
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }
@@ -233,15 +237,17 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
   const std::string slice = AddSliceOfThread(judge, key, f);
   const std::string most =
       slice.empty() ? "" : fmt::format(", most of all with `{}`,", slice);
+  const char* const how =
+      time >= kNearlyAlways ? "always busy" : "busy most of the time";
   f.summary = free >= kMinFree
                   ? fmt::format(
-                        "Limited by one core: {} is always busy{} while {:.1f} "
-                        "of {:g} cores stay free.",
-                        thread, most, free, judge.capacity)
+                        "Limited by one core: {} is {}{} while {:.1f} of {:g} "
+                        "cores stay free.",
+                        thread, how, most, free, judge.capacity)
                   : fmt::format(
-                        "Limited by one core: {} is always busy{} and nothing "
-                        "else of it works; other programs use the rest.",
-                        thread, most);
+                        "Limited by one core: {} is {}{} and nothing else of "
+                        "it works; other programs use the rest.",
+                        thread, how, most);
   const bool held_up = HeldUpByOthers(judge.facts);
   if (held_up)
     f.evidence.push_back(
@@ -249,7 +255,7 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
                      FormatShare(ran)),
          judge.steady.from_ns, judge.steady.to_ns});
   AddFree(judge, free, f);
-  if (held_up)
+  if (held_up || free < kMinFree)
     f.advice =
         "Run it again when the other programs are done, or move them to other "
         "cores (taskset) or behind it (nice). ";
