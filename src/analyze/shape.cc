@@ -34,15 +34,20 @@ RunShape ShapeOf(const Facts& facts) {
   out.phases = PhasesOf(use);
   for (const RegularSeries& series : run.all) {
     PatternContext context = ContextOf(facts, series);
+    const RegularSeries* held_back = nullptr;
     if (series.name == "tree_cpu") {
-      context.held_back = run.Find("cgroup_throttled");
-    } else if (const RegularSeries* const throttle =
-                   ThrottleOf(run, series.name)) {
-      context.held_back = throttle;
+      held_back = run.Find("cgroup_throttled");
+    } else if ((held_back = ThrottleOf(run, series.name)) != nullptr) {
       // What it can do is what it did before.
       context.full_scale = Quantile(series.KnownValues(), 1);
     }
-    out.series.push_back({&series, PatternOf(series, context)});
+    RegularSeries coarse_held_back;
+    if (held_back != nullptr) {
+      coarse_held_back = held_back->Coarse(kPatternWindows);
+      context.held_back = &coarse_held_back;
+    }
+    out.series.push_back(
+        {&series, PatternOf(series.Coarse(kPatternWindows), context)});
   }
   return out;
 }

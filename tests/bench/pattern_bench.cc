@@ -35,10 +35,10 @@ double FoundShare(MadePair (*make)(uint32_t seed)) {
 // The median over several kinds of series.
 double PatternUs(int rounds) {
   const std::vector<RegularSeries> series = {
-      MadeSeries(Grid::kMaxWindows, Flat(50), 5),
-      MadeSeries(Grid::kMaxWindows, Line(0, 1), 50),
-      MadeSeries(Grid::kMaxWindows, Square(97.3, 5, 95), 5),
-      MadeSeries(Grid::kMaxWindows, RedNoise(0.99, 50, 2, 1), 1)};
+      MadeSeries(kPatternWindows, Flat(50), 5),
+      MadeSeries(kPatternWindows, Line(0, 1), 50),
+      MadeSeries(kPatternWindows, Square(97.3, 5, 95), 5),
+      MadeSeries(kPatternWindows, RedNoise(0.99, 50, 2, 1), 1)};
   std::vector<double> us;
   for (int round = 0; round < rounds; ++round) {
     const int64_t begin = ClockNs(CLOCK_PROCESS_CPUTIME_ID);

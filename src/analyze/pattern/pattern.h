@@ -25,6 +25,9 @@ enum class PatternKind {
   kIrregular,  // none of these
 };
 
+// What a pattern needs is seen in as many windows; more would only cost time.
+inline constexpr size_t kPatternWindows = 4096;
+
 // "saw-tooth": the word for reports and tables.
 std::string_view NameOf(PatternKind kind);
 

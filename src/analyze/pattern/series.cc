@@ -70,6 +70,27 @@ RegularSeries RegularSeries::Part(size_t from, size_t to) const {
   return out;
 }
 
+RegularSeries RegularSeries::Coarse(size_t max_windows) const {
+  const size_t join = (size() + max_windows - 1) / max_windows;
+  if (join <= 1) return *this;
+  RegularSeries out;
+  out.name = name;
+  out.unit = unit;
+  out.grid = grid;
+  out.grid.step_ns *= static_cast<int64_t>(join);
+  for (size_t from = 0; from < size(); from += join) {
+    const RegularSeries part = Part(from, std::min(size(), from + join));
+    const std::vector<double> values_known = part.KnownValues();
+    const bool is_known = 2 * values_known.size() >= part.size();
+    double sum = 0;
+    for (const double value : values_known) sum += value;
+    out.values.push_back(
+        is_known ? sum / static_cast<double>(values_known.size()) : 0);
+    out.known.push_back(is_known ? 1 : 0);
+  }
+  return out;
+}
+
 void Join(RegularSeries& series, const RegularSeries& other) {
   const bool summed = series.unit == "bytes";
   for (size_t i = 0; i < series.size(); ++i) {

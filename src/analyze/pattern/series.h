@@ -53,6 +53,9 @@ struct RegularSeries {
   std::vector<double> KnownValues() const;
   // The windows [from, to).
   RegularSeries Part(size_t from, size_t to) const;
+  // With several windows in one, so that there are at most so many. One is
+  // known if half of those in it are.
+  RegularSeries Coarse(size_t max_windows) const;
   // From the first known window to behind the last; empty if none is known.
   std::pair<size_t, size_t> KnownRange() const;
 };

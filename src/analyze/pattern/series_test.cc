@@ -20,6 +20,20 @@ TEST(GridTest, NeverHasMoreWindowsThanAsked) {
     EXPECT_LE(Grid::Over(7, 7 + length, 1).size(), Grid::kMaxWindows);
 }
 
+TEST(RegularSeriesTest, ACoarseOneHasTheMeansOfWhatIsKnown) {
+  RegularSeries fine;
+  fine.name = "x";
+  fine.grid = Grid::Over(0, 7 * kSec, kSec);
+  fine.values = {1, 3, 5, 0, 0, 0, 8};
+  fine.known = {1, 1, 1, 0, 0, 0, 1};
+  const RegularSeries coarse = fine.Coarse(4);
+  EXPECT_EQ(coarse.name, "x");
+  EXPECT_EQ(coarse.grid.size(), coarse.size());
+  EXPECT_EQ(coarse.values, (std::vector<double>{2, 5, 0, 8}));
+  EXPECT_EQ(coarse.known, (std::vector<uint8_t>{1, 1, 0, 1}));
+  EXPECT_EQ(fine.Coarse(7).values, fine.values);
+}
+
 TEST(SeriesBuilderTest, AGaugeHoldsUntilTheNextSample) {
   SeriesBuilder gauge(Grid::Over(0, 4 * kSec, kSec), Series::Kind::kGauge,
                       5 * kSec);
