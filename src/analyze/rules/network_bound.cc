@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "analyze/accelerators.h"
 #include "analyze/pattern/part_series.h"
@@ -76,11 +77,18 @@ SeriesView Smooth(const SeriesView& series) {
   const size_t count =
       std::min(part.size() / kMinSmoothParts,
                static_cast<size_t>(std::ceil(kSmoothBytes / window_bytes)));
+  std::vector<double> sums = {0}, known = {0};
+  for (size_t i = 0; i < part.size(); ++i) {
+    sums.push_back(sums[i] + series.At(i));
+    known.push_back(known[i] + part.known[i]);
+  }
   RegularSeries out = part;
   for (size_t i = 0; i < part.size(); ++i) {
     // The first ones with those behind them.
     const size_t to = std::min(part.size(), std::max(i + 1, count));
-    out.values[i] = SeriesView(part.Part(to - std::min(to, count), to)).Mean();
+    const size_t from = to - std::min(to, count);
+    out.values[i] =
+        (sums[to] - sums[from]) / std::max(1.0, known[to] - known[from]);
   }
   return SeriesView(std::move(out));
 }
