@@ -82,8 +82,8 @@ TEST(DeviceFactsTest, ALongRunKeepsItsPeaksAndReasons) {
       "series 3 group=5 scope=device:0 name=gpu_temp_c\n"
       "series 4 group=5 scope=device:0 name=gpu_throttle\n"
       "tick 5 0 2=16000\n";
-  for (int i = 0; i <= 36000; i += 5) {
-    const bool high = i % 50 == 0;
+  for (int i = 0; i <= 36000; ++i) {
+    const bool high = i % 10 == 0;
     text += fmt::format("tick 5 {}ms 1={} 3={} 4={}\n", i * 100,
                         high ? 15700 : 9600, high ? 88 : 60, high ? 5 : 0);
   }
