@@ -13,8 +13,9 @@ MadeRun::Load Turn(double high, double phase) {
   return [=](double s) { return std::fmod(s + phase, 1) < 0.5 ? high : 0.0; };
 }
 
-Facts Computes() {
+Facts Computes(double seconds = 10) {
   MadeRun run;
+  run.seconds = seconds;
   run.workers = {{.name = "work", .cores = Turn(1, 0)}};
   return run.Make();
 }
@@ -30,6 +31,12 @@ TEST(AlternatingTest, FindsTurnsOfComputingAndReading) {
             "Takes turns: computing and reading wait for each other.");
   ASSERT_TRUE(f.gain.has_value());
   EXPECT_NEAR(f.gain->share, 0.5, 0.08);
+}
+
+TEST(AlternatingTest, FindsTurnsOfASecondInAnHour) {
+  Facts facts = Computes(3600);
+  PutSeries(facts, "tree_read", Turn(200e6, 0.5));
+  EXPECT_EQ(Alternating(facts).findings.size(), 1u);
 }
 
 // It writes to the page cache in a moment and waits for the disk in fsync.
