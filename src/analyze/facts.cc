@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "analyze/neighbours.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
 #include "analyze/session_events.h"
@@ -82,6 +83,7 @@ class Builder {
     FindMachine();
     FindJudged();
     facts_.cgroups = CgroupsOf(store_, scan_);
+    facts_.neighbours = NeighboursOf(store_);
     facts_.said = AnnotationsOf(store_);
     FindOverhead();
     return std::move(facts_);
@@ -229,6 +231,9 @@ class Builder {
     if (wait != nullptr && wait->at_judged)
       t.judged_wait_ns = AsNs(std::max(0.0, wait->last - *wait->at_judged));
     t.cores_used = CoresOf(t.cpu_ns, row.cpu_ns >= 0, row.start_ns, row.end_ns);
+    t.blocked_ns = GrowthNs(kScope, row.number, "blocked_ns", true);
+    if (const SeriesStat* call = scan_.Find(kScope, row.number, "sleeps_in"))
+      t.sleeps_in = call->last;
     return t;
   }
 
@@ -258,6 +263,9 @@ class Builder {
     p.major_faults = growth("major_faults");
     p.voluntary_switches = growth("voluntary_switches");
     p.involuntary_switches = growth("involuntary_switches");
+    // The sampler counts them from 0 on, whenever the process began.
+    p.blocked_ns = GrowthNs(kScope, id, "blocked_ns", true);
+    p.sync_ns = GrowthNs(kScope, id, "sync_ns", true);
     p.io = {growth("read_bytes"), growth("write_bytes"),
             growth("read_chars"), growth("write_chars"),
             growth("read_calls"), growth("write_calls")};

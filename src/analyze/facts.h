@@ -37,7 +37,11 @@ struct ThreadFacts {
   MaybeNs cpu_ns;
   MaybeNs wait_ns;         // ready to run, but no core was free
   MaybeNs judged_wait_ns;  // of that, in the part that is judged
-  MaybeNumber cpu_share;   // of the run's CPU time
+  // In the kernel, deaf to signals, mostly for a disk; estimated from looks.
+  MaybeNs blocked_ns;
+  // The system call in which the thread was last seen asleep, by its number.
+  MaybeNumber sleeps_in;
+  MaybeNumber cpu_share;  // of the run's CPU time
   MaybeNumber cores_used;
   MaybeNumber voluntary_switches, involuntary_switches;
 };
@@ -58,6 +62,9 @@ struct ProcessFacts {
   MaybeNumber rss_peak_bytes, pss_peak_bytes, threads_peak;
   MaybeNumber minor_faults, major_faults;
   MaybeNumber voluntary_switches, involuntary_switches;
+  // Time in which at least one of its threads was blocked (see ThreadFacts),
+  // and of that, in calls that wait until data is on the disk.
+  MaybeNs blocked_ns, sync_ns;
   IoFacts io;
   std::vector<ThreadFacts> threads;  // most CPU first
 };
@@ -153,6 +160,12 @@ struct CpuWindow {
   double busy_cores = 0, idle_cores = 0, iowait_cores = 0, steal_cores = 0;
 };
 
+// A program beside the run that used much of the machine.
+struct Neighbour {
+  std::string name;  // of the command; safe to print
+  double cores = 0;  // on average while somebody looked
+};
+
 // A moment that a person named with `sonde ctl mark`.
 struct Mark {
   int64_t time_ns = 0;
@@ -184,7 +197,8 @@ struct Facts {
   std::vector<ProcessFacts> processes;          // most CPU first
   std::vector<ShortProcesses> short_processes;  // most CPU first
   MachineFacts machine;
-  std::vector<CgroupFacts> cgroups;  // none: no container, or not collected
+  std::vector<Neighbour> neighbours;  // most first; none: nobody was seen
+  std::vector<CgroupFacts> cgroups;   // none: no container, or not collected
   std::vector<CpuWindow> windows;
   // What it used over time: analyze/pattern/run_series.h. Never null.
   std::shared_ptr<const RunSeries> series;

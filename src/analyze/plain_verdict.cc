@@ -7,6 +7,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/command_words.h"
+#include "analyze/neighbours.h"
 #include "analyze/scan.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
@@ -37,8 +38,9 @@ std::string OfCores(const Facts& facts) {
   return out;
 }
 
-constexpr char kWhoElse[] =
-    "`ps -eo pcpu,pid,user,args --sort=-pcpu | head` shows them while they run";
+std::string InBrackets(const std::string& words) {
+  return words.empty() ? "" : fmt::format(" ({})", words);
+}
 
 std::string PathForShell(const Facts& facts) {
   return ShellWord(facts.store->path(), 4096);
@@ -203,14 +205,13 @@ PlainVerdict PlainVerdictOf(const Facts& facts) {
   if (HeldUpByOthers(facts))
     return {
         fmt::format(
-            "Held up by other programs: they used {:.2f} cores, this one "
+            "Held up by other programs: they used {:.2f} cores{}, this one "
             "{}; a thread was ready for {:.0f} % of {} without getting a core.",
-            other, OfCores(facts), wait * 100,
+            other, InBrackets(CallNeighbours(facts)), OfCores(facts),
+            wait * 100,
             run.judged_from_ns || run.cpu_wall_ns < run.wall_ns ? "that time"
                                                                 : "the run"),
-        fmt::format("Run it again when they are done, or move them to other "
-                    "cores (taskset) or behind it (nice): {}.",
-                    kWhoElse)};
+        AdviceOnNeighbours(facts)};
   if (AcceleratorsWellUsed(facts))
     return {
         fmt::format("{}: the accelerators were busy {} of the time.", kNothing,
@@ -222,11 +223,11 @@ PlainVerdict PlainVerdictOf(const Facts& facts) {
             FindTheWait(facts)};
   if (other >= kSharedMachine * capacity)
     return {fmt::format("{}, but it was not alone: the program used {}, other "
-                        "programs {:.2f}.",
-                        kNothing, OfCores(facts), other),
-            fmt::format("Record it again on a quiet machine before you believe "
-                        "this: {}.",
-                        kWhoElse)};
+                        "programs {:.2f}{}.",
+                        kNothing, OfCores(facts), other,
+                        InBrackets(CallNeighbours(facts))),
+            "Record it again on a quiet machine before you believe this. " +
+                AdviceOnNeighbours(facts)};
   return {fmt::format("{}: the program used {}.", kNothing, OfCores(facts)),
           fmt::format("Look for phases and gaps on the timeline: sonde export "
                       "{} --to chrome, then open the file at ui.perfetto.dev",

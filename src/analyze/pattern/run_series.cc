@@ -34,6 +34,8 @@ const std::vector<CounterSum>& FixedSources() {
       {"tree_write", "bytes/s", kProcess, "write_bytes", 1e9},
       {"tree_read_calls", "1/s", kProcess, "read_calls", 1e9},
       {"tree_read_chars", "bytes/s", kProcess, "read_chars", 1e9},
+      {"tree_blocked", "1", kProcess, "blocked_ns", 1},
+      {"tree_sync", "1", kProcess, "sync_ns", 1},
       {"tree_faults", "1/s", kProcess, "major_faults", 1e9},
       {"tree_memory", "bytes", kProcess, "rss_bytes", 1},
       {"tree_file_memory", "bytes", kProcess, "rss_file_bytes", 1},

@@ -21,7 +21,10 @@ namespace sonde {
 //   tree_write      bytes/s
 //   tree_read_calls 1/s      calls to read, and what they brought, cache and
 //   tree_read_chars bytes/s  pipes included
-//   tree_faults     1/s      pages that had to come from a disk
+//   tree_blocked    1        processes with a thread that was blocked, mostly
+//                            for a disk
+//   tree_sync       1        of tree_blocked, until data was on the disk
+//   (fsync) tree_faults     1/s      pages that had to come from a disk
 //   tree_memory     bytes    resident, summed; shared pages count several times
 //   tree_file_memory  bytes  of it, pages of files
 //   machine_cpu     cores    busy, of the whole machine

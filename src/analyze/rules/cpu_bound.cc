@@ -14,6 +14,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/groups.h"
+#include "analyze/neighbours.h"
 #include "analyze/rules/rules.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
@@ -110,8 +111,7 @@ Outcome CpuBound(const Facts& facts) {
                           run.begin_ns, run.end_ns});
   if (others >= kNotableCores)
     f.evidence.push_back(
-        {fmt::format("Other programs used {:.2f} cores meanwhile.", others),
-         run.begin_ns, run.end_ns});
+        {OthersUsed(facts, others) + " meanwhile.", run.begin_ns, run.end_ns});
   if (steal >= kNotableCores)
     f.evidence.push_back(
         {fmt::format("The hypervisor kept {:.2f} cores for others (steal).",
@@ -138,9 +138,9 @@ Outcome CpuBound(const Facts& facts) {
 
   f.advice =
       crowded
-          ? "Run it again when the other programs are done, or move them to "
-            "other cores (taskset) or behind it (nice). After that: every "
-            "core works, so make the work smaller or the machine larger."
+          ? AdviceOnNeighbours(facts) +
+                " After that: every core works, so make the work smaller or "
+                "the machine larger."
           : "Every core works, so more threads will not help: make the work "
             "smaller or the machine larger.";
   if (!groups.empty() && groups[0].cpu_share > 0) {

@@ -23,6 +23,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/groups.h"
+#include "analyze/neighbours.h"
 #include "analyze/rules/rules.h"
 #include "analyze/scan.h"
 #include "analyze/slice_overlap.h"
@@ -256,9 +257,7 @@ Finding OfThread(const Judge& judge, ThreadKey key, double time) {
          judge.steady.from_ns, judge.steady.to_ns});
   AddFree(judge, free, f);
   if (held_up || free < kMinFree)
-    f.advice =
-        "Run it again when the other programs are done, or move them to other "
-        "cores (taskset) or behind it (nice). ";
+    f.advice = AdviceOnNeighbours(judge.facts) + " ";
   if (free >= kMinFree)
     f.advice +=
         "The other cores have nothing to do until this thread is done. ";

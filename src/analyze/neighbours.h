@@ -1,0 +1,27 @@
+#ifndef SONDE_ANALYZE_NEIGHBOURS_H_
+#define SONDE_ANALYZE_NEIGHBOURS_H_
+
+#include <string>
+#include <vector>
+
+#include "analyze/facts.h"
+
+namespace sonde {
+
+// Who worked beside the run, most first, three at most. What the trace says is
+// checked: names are made safe to print, numbers that cannot be are left out.
+std::vector<Neighbour> NeighboursOf(const Store& store);
+
+// For a sentence that has said how much the others used together:
+// "gzip 1.02 cores, cc1 0.40 cores". Empty if nobody was seen.
+std::string CallNeighbours(const Facts& facts);
+
+// "Other programs used 1.42 cores (gzip 1.02 cores, cc1 0.40 cores)".
+std::string OthersUsed(const Facts& facts, double cores);
+
+// How to get the others out of the way, and who they are, as advice.
+std::string AdviceOnNeighbours(const Facts& facts);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_NEIGHBOURS_H_
