@@ -11,6 +11,8 @@ namespace {
 
 // What a finding weighs whose gain nobody can estimate.
 constexpr double kUnknownGain = 0.1;
+// More than anything that has a gain.
+constexpr double kFirst = 100;
 
 // A cause and what it makes look like a limit of its own; or what it is, and
 // the details that say why.
@@ -64,6 +66,8 @@ bool TellsAnIdleAccelerator(const Finding& finding) {
 }
 
 double Weight(const Finding& finding) {
+  // How fast a run was that does not go on comes after that.
+  if (finding.rule == "hung") return kFirst;
   return static_cast<double>(finding.severity) *
          (finding.gain ? finding.gain->share : kUnknownGain);
 }

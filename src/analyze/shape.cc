@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analyze/pattern/run_series.h"
+#include "analyze/pattern/standstill.h"
 #include "analyze/scan.h"
 #include "base/text.h"
 
@@ -22,16 +23,75 @@ const RegularSeries* ThrottleOf(const RunSeries& run, std::string_view name) {
   return run.Find(std::string(name) + "_throttle");
 }
 
+// The series without the time in which the run stood still.
+RegularSeries WithoutStills(const RegularSeries* series,
+                            const std::vector<Standstill>& stills) {
+  RegularSeries out = *series;
+  for (size_t i = 0; i < out.size(); ++i)
+    for (const Standstill& still : stills)
+      if (out.grid.TimeOf(i) >= still.from_ns &&
+          out.grid.TimeOf(i) < still.to_ns)
+        out.known[i] = 0;
+  return out;
+}
+
+// Puts `phase` into phases that follow each other, in place of what was there.
+void PutPhase(Phase phase, std::vector<Phase>& list) {
+  std::vector<Phase> out;
+  for (const Phase& old : list) {
+    Phase before = old, after = old;
+    before.to_ns = std::min(old.to_ns, phase.from_ns);
+    after.from_ns = std::max(old.from_ns, phase.to_ns);
+    if (before.from_ns < before.to_ns) out.push_back(std::move(before));
+    if (after.from_ns < after.to_ns) out.push_back(std::move(after));
+  }
+  const auto at = std::find_if(out.begin(), out.end(), [&](const Phase& other) {
+    return other.from_ns >= phase.to_ns;
+  });
+  out.insert(at, std::move(phase));
+  list = std::move(out);
+}
+
+Phases PhasesWithStills(const RunSeries& run) {
+  RunUse use;
+  use.cpu = run.Find("tree_cpu");
+  use.accelerator = run.Find("accelerator");
+  use.written = run.Find("tree_write");
+  const std::vector<Standstill> stills = StandstillsOf(run);
+  if (stills.empty()) return PhasesOf(use);
+  RunUse work;
+  RegularSeries cpu, accelerator;
+  if (use.cpu != nullptr) {
+    cpu = WithoutStills(use.cpu, stills);
+    work.cpu = &cpu;
+  }
+  if (use.accelerator != nullptr) {
+    accelerator = WithoutStills(use.accelerator, stills);
+    work.accelerator = &accelerator;
+  }
+  work.written = use.written;
+  Phases out = PhasesOf(work);
+  out.main = out.main == work.accelerator ? use.accelerator : use.cpu;
+  if (out.list.empty()) {
+    const auto [from, to] = out.main->KnownRange();
+    out.list.push_back({Phase::Kind::kSteady, run.grid.TimeOf(from),
+                        std::min(run.grid.TimeOf(to), run.grid.end_ns), 0,
+                        "what it did else is too short to tell apart"});
+    out.not_enough_data.clear();
+  }
+  for (const Standstill& still : stills)
+    PutPhase({still.to_the_end ? Phase::Kind::kHung : Phase::Kind::kIdle,
+              still.from_ns, still.to_ns, 0, "it does nothing"},
+             out.list);
+  return out;
+}
+
 }  // namespace
 
 RunShape ShapeOf(const Facts& facts) {
   const RunSeries& run = *facts.series;
   RunShape out;
-  RunUse use;
-  use.cpu = run.Find("tree_cpu");
-  use.accelerator = run.Find("accelerator");
-  use.written = run.Find("tree_write");
-  out.phases = PhasesOf(use);
+  out.phases = PhasesWithStills(run);
   for (const RegularSeries& series : run.all) {
     PatternContext context = ContextOf(facts, series);
     const RegularSeries* held_back = nullptr;

@@ -136,6 +136,11 @@ double WakeUps(const Facts& facts) {
   return sum / (static_cast<double>(facts.run.wall_ns) / 1e9);
 }
 
+bool IsPython(const ProcessFacts& process) {
+  return process.name.starts_with("python") ||
+         process.cmdline.find("python") != std::string::npos;
+}
+
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
   // Where program and script lie says less than what they are called.
   std::string shown;

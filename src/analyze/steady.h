@@ -55,6 +55,9 @@ bool HeldUpByOthers(const Facts& facts);
 // How often its threads went to sleep and were woken, a second.
 double WakeUps(const Facts& facts);
 
+// True of a process that the Python interpreter runs.
+bool IsPython(const ProcessFacts& process);
+
 // How a process is called in a sentence: its command line without the directory
 // and cut short, else its name, else its number. A name that it gave itself
 // comes first: "rank 3 (python3 train.py)". Safe to print.

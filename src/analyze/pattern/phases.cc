@@ -299,6 +299,10 @@ std::string_view NameOf(Phase::Kind kind) {
       return "dip";
     case Phase::Kind::kEnd:
       return "end";
+    case Phase::Kind::kIdle:
+      return "idle";
+    case Phase::Kind::kHung:
+      return "hung";
   }
   return "?";
 }

@@ -21,6 +21,8 @@ struct Phase {
     kEvaluation,  // the same again and again, but writes no more than else
     kDip,         // works less for a moment; why is not known
     kEnd,         // after it last worked hard
+    kIdle,        // it did nothing, and then went on
+    kHung,        // it did nothing, to the end
   };
 
   Kind kind = Kind::kSteady;
@@ -41,8 +43,9 @@ struct RunUse {
 
 // The phases of a run: they follow each other without gap, from its begin to
 // its end, but for the time before `main` was first sampled and after it last
-// was: that is none. `main` is the resource that they are told by: the
-// accelerator if it works at all, else the CPU.
+// was: that is none. Where the run stood still (standstill.h) is told by all
+// that it used, the rest as if that time had not been. `main` is the resource
+// that they are told by: the accelerator if it works at all, else the CPU.
 struct Phases {
   std::vector<Phase> list;
   const RegularSeries* main = nullptr;

@@ -71,8 +71,7 @@ Outcome InterpreterBound(const Facts& facts) {
   const ProcessFacts& p = *filled.process;
   std::vector<const Accelerator*> all;
   for (const Accelerator& d : devices.used) all.push_back(&d);
-  const bool python = p.name.starts_with("python") ||
-                      p.cmdline.find("python") != std::string::npos;
+  const bool python = IsPython(p);
   Finding f;
   f.rule = "interpreter_bound";
   f.severity = Severity::kCritical;

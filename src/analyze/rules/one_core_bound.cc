@@ -359,8 +359,7 @@ std::string CallChain(const Facts& facts, const Chain& chain) {
 
 std::string AdviceOnThreads(const Chain& chain) {
   const ProcessFacts& p = *chain.process;
-  if (p.name.starts_with("python") ||
-      p.cmdline.find("python") != std::string::npos)
+  if (IsPython(p))
     return "In Python one thread runs at a time, under the interpreter's lock. "
            "Use processes instead of threads, or libraries that release the "
            "lock.";

@@ -9,6 +9,8 @@ std::span<const Rule> Rules() {
       {"one_core_bound", "does one thread work while the other cores idle?",
        "CPU time of threads, CPU time of cores, number of allowed cores",
        &OneCoreBound},
+      {"hung", "does it stand still?", "CPU time and bytes of processes",
+       &Hung},
       {"disk_bound", "does it wait for the disks?",
        "bytes read and written by processes, I/O pressure or how busy disks "
        "are",

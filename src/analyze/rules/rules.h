@@ -8,6 +8,7 @@
 namespace sonde {
 
 Outcome CpuBound(const Facts& facts);
+Outcome Hung(const Facts& facts);
 Outcome OneCoreBound(const Facts& facts);
 Outcome DiskBound(const Facts& facts);
 Outcome SmallFiles(const Facts& facts);

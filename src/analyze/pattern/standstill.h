@@ -1,0 +1,27 @@
+#ifndef SONDE_ANALYZE_PATTERN_STANDSTILL_H_
+#define SONDE_ANALYZE_PATTERN_STANDSTILL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/pattern/run_series.h"
+
+namespace sonde {
+
+// A stretch in which the run did nothing: on average less than 1 % of a core,
+// 4 KiB/s of reads and writes and 64 KiB/s of network, and no accelerator of
+// the run worked. A heartbeat or a progress bar may go on.
+struct Standstill {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  bool to_the_end = false;  // of what was sampled, but for a moment
+};
+
+// In time order; each takes at least three seconds and a tenth of the run. None
+// if the run never worked: it used less than half a second of CPU time, and no
+// accelerator.
+std::vector<Standstill> StandstillsOf(const RunSeries& series);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_PATTERN_STANDSTILL_H_

@@ -1,0 +1,102 @@
+// hung: does it stand still?
+//
+// Evidence: a stretch in which the run did nothing (pattern/standstill.h). One
+// that lasts to the end of the recording is a hang; one that it came out of
+// must have taken kMinIdle of the run to be worth a word.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/pattern/standstill.h"
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "analyze/scan.h"
+#include "analyze/sleepers.h"
+#include "analyze/steady.h"
+#include "base/text.h"
+
+namespace sonde {
+namespace {
+
+constexpr double kMinIdle = 0.25;
+constexpr size_t kMostSleepers = 5;
+constexpr double kSure = 0.9;
+
+// The busiest process that lived through it.
+const ProcessFacts* WhoStands(const Facts& facts, const Standstill& still) {
+  for (const ProcessFacts& p : facts.processes)
+    if (p.row.end_ns == kNoTime || p.row.end_ns >= still.to_ns) return &p;
+  return nullptr;
+}
+
+std::string AdviceOn(const ProcessFacts* process) {
+  const bool python = process != nullptr && IsPython(*process);
+  return fmt::format(
+      "More or faster hardware will not help: find out what it waits for. {} "
+      "Look for a lock that is taken twice, a queue that nobody fills, a "
+      "worker that died, a collective call that one rank never makes, a "
+      "server that does not answer; give such waits a time limit.",
+      python ? "`faulthandler.dump_traceback_later(30)` in the program prints "
+               "where each thread stands."
+             : "While it stands still, `gdb -p PID -batch -ex 'thread apply "
+               "all bt'` prints where each thread stands.");
+}
+
+}  // namespace
+
+Outcome Hung(const Facts& facts) {
+  if (facts.series->Find("tree_cpu") == nullptr)
+    return Outcome::NotEnough(SteadyOf(facts).not_enough_data);
+  const double wall_ns =
+      static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns));
+  std::vector<Standstill> all = StandstillsOf(*facts.series);
+  // What came before is not judged.
+  std::erase_if(all, [&](const Standstill& one) {
+    return one.from_ns < facts.run.judged_from_ns.value_or(one.from_ns);
+  });
+  const Standstill* found = nullptr;
+  const auto share_of = [&](const Standstill& one) {
+    return static_cast<double>(Elapsed(one.from_ns, one.to_ns)) / wall_ns;
+  };
+  for (const Standstill& one : all)
+    if ((one.to_the_end || share_of(one) >= kMinIdle) &&
+        (found == nullptr || one.to_the_end ||
+         share_of(one) > share_of(*found)))
+      found = &one;
+  if (found == nullptr) return {};
+
+  const auto since_begin = [&](int64_t ns) {
+    return FormatDuration(Elapsed(facts.run.begin_ns, ns));
+  };
+  const std::string length = FormatDuration(found->to_ns - found->from_ns);
+  Finding f;
+  f.rule = "hung";
+  f.severity = found->to_the_end ? Severity::kCritical : Severity::kWarning;
+  f.from_ns = found->from_ns;
+  f.to_ns = found->to_ns;
+  f.confidence = kSure;
+  f.summary =
+      found->to_the_end
+          ? fmt::format(
+                "Hung: the program did nothing from {} on, for {} until "
+                "the recording ended.",
+                since_begin(found->from_ns), length)
+      : found->from_ns <= facts.run.begin_ns
+          ? fmt::format("The program did nothing in its first {}.", length)
+          : fmt::format("The program stood still for {}, from {} to {}.",
+                        length, since_begin(found->from_ns),
+                        since_begin(found->to_ns));
+  Say(f, fmt::format("That is {} of the run, with less than 1 % of a core and "
+                     "4 KiB/s of reads and writes.",
+                     FormatShare(share_of(*found))));
+  for (std::string& sleeper :
+       SleepersAt(facts, found->to_ns - 1, kMostSleepers))
+    Say(f, std::move(sleeper));
+  const ProcessFacts* const who = WhoStands(facts, *found);
+  if (who != nullptr) PutWhere(f, *who);
+  f.advice = AdviceOn(who);
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde

@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include "analyze/made_run.h"
+#include "analyze/rules/rules.h"
+#include "analyze/shape.h"
+
+namespace sonde {
+namespace {
+
+MadeRun Works(double from_s, double to_s, double rest = 0.0) {
+  MadeRun run;
+  run.seconds = 20;
+  run.workers = {{.cores = [=](double s) {
+    return s >= from_s && s < to_s ? 0.9 : rest;
+  }}};
+  return run;
+}
+
+std::string SummaryOf(const Facts& facts) {
+  const Outcome outcome = Hung(facts);
+  return outcome.findings.empty() ? "" : outcome.findings[0].summary;
+}
+
+TEST(HungTest, FindsAHangAtTheEnd) {
+  const Facts facts = Works(0, 10).Make();
+  const Outcome outcome = Hung(facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.severity, Severity::kCritical);
+  EXPECT_NEAR(static_cast<double>(f.from_ns - facts.run.begin_ns), 10e9, 0.3e9);
+  EXPECT_NE(f.summary.find("Hung"), std::string::npos) << f.summary;
+  const RunShape shape = ShapeOf(facts);
+  ASSERT_FALSE(shape.phases.list.empty());
+  EXPECT_EQ(shape.phases.list.back().kind, Phase::Kind::kHung);
+  EXPECT_EQ(shape.phases.list.front().from_ns, facts.run.begin_ns);
+  for (size_t i = 1; i < shape.phases.list.size(); ++i)
+    EXPECT_EQ(shape.phases.list[i].from_ns, shape.phases.list[i - 1].to_ns);
+}
+
+TEST(HungTest, NeighboursDoNotHideIt) {
+  MadeRun run = Works(0, 10);
+  run.others = MadeRun::Always(1.5);
+  EXPECT_NE(SummaryOf(run.Make()), "");
+}
+
+TEST(HungTest, AHeartbeatIsNoWork) {
+  MadeRun run = Works(0, 10);
+  run.workers[0].cores = [](double s) {
+    if (s < 10) return 0.9;
+    return s - static_cast<int>(s) < 0.1 ? 0.05 : 0.0;
+  };
+  EXPECT_NE(SummaryOf(run.Make()).find("Hung"), std::string::npos);
+}
+
+TEST(HungTest, LittleWorkIsWork) {
+  EXPECT_EQ(SummaryOf(Works(0, 10, 0.03).Make()), "");
+}
+
+TEST(HungTest, ReadingIsWork) {
+  Facts facts = Works(0, 10).Make();
+  PutSeries(facts, "tree_read_chars", MadeRun::Always(20e3));
+  EXPECT_EQ(SummaryOf(facts), "");
+  PutSeries(facts, "tree_read_chars", MadeRun::Always(500));
+  EXPECT_NE(SummaryOf(facts), "");
+}
+
+TEST(HungTest, AnAcceleratorThatWorksIsWork) {
+  Facts facts = Works(0, 10).Make();
+  PutSeries(facts, "accelerator", MadeRun::Always(0.9));
+  EXPECT_EQ(SummaryOf(facts), "");
+}
+
+TEST(HungTest, WhoNeverWorkedDoesNotHang) {
+  EXPECT_EQ(SummaryOf(Works(0, 0.3).Make()), "");
+}
+
+TEST(HungTest, ALongPauseIsSaidAShortOneIsNot) {
+  MadeRun run = Works(0, 20);
+  run.workers[0].cores = [](double s) { return s > 5 && s < 12 ? 0.0 : 0.9; };
+  const Facts facts = run.Make();
+  EXPECT_NE(SummaryOf(facts).find("stood still"), std::string::npos);
+  const RunShape shape = ShapeOf(facts);
+  EXPECT_TRUE(
+      std::any_of(shape.phases.list.begin(), shape.phases.list.end(),
+                  [](const Phase& p) { return p.kind == Phase::Kind::kIdle; }));
+  run.workers[0].cores = [](double s) { return s > 5 && s < 9 ? 0.0 : 0.9; };
+  EXPECT_EQ(SummaryOf(run.Make()), "");
+}
+
+}  // namespace
+}  // namespace sonde
