@@ -98,6 +98,7 @@ class Scanner {
  private:
   struct Group {
     bool begun = false;
+    bool of_processes = false;  // it has had CPU time of a process or thread
     int64_t last_ns = 0;
   };
 
@@ -205,7 +206,7 @@ class Scanner {
       // The same tick again, or time that runs backwards: not an interval.
       const bool forward = !group.begun || now > group.last_ns;
       const int64_t since = group.begun ? group.last_ns : run_.begin_ns;
-      bool processes = false, cores = false;
+      bool cores = false;
       core_sums_.fill(0);
       for (; change < ticks.changed_end[tick]; ++change) {
         Follower* const follower = Find(ticks.changes[change].series);
@@ -221,14 +222,13 @@ class Scanner {
             (now <= *run_.judged_from_ns ||
              (first && f.born_ns < *run_.judged_from_ns)))
           f.stat.at_judged = value;
-        processes |= f.role == Role::kProcessCpu || f.role == Role::kThreadCpu;
+        group.of_processes |=
+            f.role == Role::kProcessCpu || f.role == Role::kThreadCpu;
         cores |= f.role == Role::kCore;
         if (!forward || f.role == Role::kOther || value < before) continue;
         Take(f, first, since, now, value - before);
       }
-      process_groups_ |= processes ? uint64_t{1} << (group_id % 64) : 0;
-      const bool of_processes = process_groups_ >> (group_id % 64) & 1;
-      if (forward) EndTick(group, of_processes, cores, since, now);
+      if (forward) EndTick(group, cores, since, now);
     }
   }
 
@@ -249,10 +249,9 @@ class Scanner {
     (f.role == Role::kThreadWait ? use.wait_ns : use.cpu_ns) += growth;
   }
 
-  void EndTick(Group& group, bool of_processes, bool of_cores, int64_t since,
-               int64_t now) {
+  void EndTick(Group& group, bool of_cores, int64_t since, int64_t now) {
     const int64_t elapsed = Elapsed(since, now);
-    if (of_processes) {
+    if (group.of_processes) {
       if (ticks_++ == 0) first_tick_ns_ = now;
       last_tick_ns_ = std::max(now, ticks_ == 1 ? now : last_tick_ns_);
       // What came before a late first tick was not seen.
@@ -373,7 +372,6 @@ class Scanner {
   std::vector<uint32_t> slot_of_;  // series id -> index in followers_ + 1
   std::unordered_map<uint32_t, uint32_t> cpu_series_;  // by process
   std::unordered_map<uint32_t, Group> groups_;
-  uint64_t process_groups_ = 0;  // bit set of group ids
   uint64_t ticks_ = 0;
   int64_t first_tick_ns_ = 0, last_tick_ns_ = 0;
   std::unordered_map<uint64_t, uint32_t> user_of_;  // process and thread
