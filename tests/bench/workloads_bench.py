@@ -1,49 +1,100 @@
 #!/usr/bin/env python3
-"""workloads_right: how often the first finding on a real program is the right one.
+"""How often the verdict on a real program is right, and how often it is wrong.
 
-usage: workloads_bench.py SONDE [--quick] [WORKLOAD...]
+usage: workloads_bench.py SONDE [--quick] [--alone | --beside] [WORKLOAD...]
 
 Records each program of tests/workloads ten times, in turns, and counts every
-run, also those that other programs disturbed. What was wrong is in "wrong".
+run, in two conditions: alone, and beside a neighbour that uses a core and one
+that uses a disk (tests/workloads/neighbours.py).
+
+workloads_right is the share of runs whose first finding about the program is the
+workload's, in the worse condition. workloads_wrong is the number of findings that
+are not true of it, in both. What was wrong is in "wrong".
 """
+import contextlib
 import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "workloads"))
+import neighbours
 import suite
 
 ROUNDS = 10
 LIMIT = 0.95
+CONDITIONS = {"alone": contextlib.nullcontext, "beside": neighbours.Neighbours}
 
 
-def main(sonde, quick, names):
+class Tally:
+    """What the runs of one condition gave."""
+
+    def __init__(self, condition, workloads):
+        self.condition = condition
+        self.right = {w.name: 0 for w in workloads}
+        self.not_right, self.untrue, self.missing = [], [], {}
+
+    def run(self, sonde, workload):
+        try:
+            with CONDITIONS[self.condition]() as beside:
+                report = suite.record(sonde, workload)
+                if beside is not None:
+                    beside.check()
+        except suite.NotHere as why:
+            self.missing[workload.name] = str(why)
+            return
+        except OSError as error:
+            self._say(self.not_right, f"{workload.name}: {error}")
+            return
+        if suite.is_right(workload, report):
+            self.right[workload.name] += 1
+        else:
+            self._say(self.not_right, f"{workload.name}: {report['verdict']}")
+        for rule in suite.wrong(workload, report):
+            self._say(self.untrue, f"{workload.name}: {rule}: {report['verdict']}")
+
+    def _say(self, where, text):
+        where.append(f"{self.condition}: {text}")
+        print("wrong:", where[-1], file=sys.stderr, flush=True)
+
+    def share(self):
+        right = sum(self.right.values())
+        runs = right + len(self.not_right)
+        return right / runs if runs else 0
+
+
+def bar(name, value, unit, limit, ok, **more):
+    print(json.dumps({"bar": name, "value": value, "unit": unit, "limit": limit,
+                      "ok": ok, **more}), flush=True)
+
+
+def main(sonde, quick, conditions, names):
     chosen = [w for w in suite.SUITE if not names or w.name in names]
     if quick:
         chosen = chosen[:1]
-    right, wrong, missing = {w.name: 0 for w in chosen}, [], {}
+    tallies = [Tally(condition, chosen) for condition in conditions]
     rounds = 1 if quick else ROUNDS
     for number in range(rounds):
         print(f"workloads: round {number + 1} of {rounds}", file=sys.stderr, flush=True)
         for workload in chosen:
-            try:
-                report = suite.record(sonde, workload)
-            except suite.NotHere as why:
-                missing[workload.name] = str(why)
-                continue
-            if suite.first(report) == workload.finds:
-                right[workload.name] += 1
-            else:
-                wrong.append(f"{workload.name}: {report['verdict']}")
-                print("wrong:", wrong[-1], file=sys.stderr, flush=True)
-    runs = sum(right.values()) + len(wrong)
-    share = sum(right.values()) / runs if runs else 0
-    print(json.dumps({"bar": "workloads_right", "value": round(share, 4),
-                      "unit": "share", "limit": LIMIT,
-                      "ok": share >= LIMIT and not missing, "runs": runs,
-                      "right": right, "wrong": wrong, "missing": missing}))
+            for tally in tallies:
+                tally.run(sonde, workload)
+    shares = {t.condition: round(t.share(), 4) for t in tallies}
+    missing = {name: why for t in tallies for name, why in t.missing.items()}
+    untrue = [text for t in tallies for text in t.untrue]
+    bar("workloads_right", min(shares.values()), "share", LIMIT,
+        min(shares.values()) >= LIMIT and not missing, shares=shares,
+        right={t.condition: t.right for t in tallies},
+        wrong=[text for t in tallies for text in t.not_right], missing=missing)
+    bar("workloads_wrong", len(untrue), "findings", 0, not untrue and not missing,
+        wrong=untrue, missing=missing)
 
 
 if __name__ == "__main__":
     words = sys.argv[2:]
-    main(sys.argv[1], "--quick" in words, [w for w in words if w != "--quick"])
+    options = [w for w in words if w.startswith("--")]
+    unknown = set(options) - {"--quick", "--alone", "--beside"}
+    if unknown:
+        sys.exit(f"workloads_bench: no option {' '.join(unknown)}")
+    main(sys.argv[1], "--quick" in options,
+         [c for c in CONDITIONS if f"--{c}" in options] or list(CONDITIONS),
+         [w for w in words if w not in options])

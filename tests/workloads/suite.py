@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import time
@@ -22,69 +23,105 @@ class NotHere(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Limit:
+    """What a cgroup leaves to the program; None: as much as there is."""
+    cores: Optional[float] = None
+    memory_bytes: Optional[int] = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Workload:
     name: str
     finds: Optional[str]  # the rule of the first finding; None: no finding
+    also: tuple[str, ...] = ()  # rules that are true of it too
+    words: str = ""  # that the verdict has, in any case of letters
     device_mb: Optional[int] = None  # used of a simulated GPU's 16000; None: no GPU
-    limited: bool = False  # to half a core, by a cgroup
+    limited: Optional[Limit] = None  # by a cgroup
+    status: int = 0  # that it ends with; -9: killed by signal 9
+    needs: tuple[str, ...] = ()  # programs, such as java
 
 
+# Those of `also` are no causes of their own: they say the same from another side
+# (every core is busy where there are too many threads), or what else holds (one
+# thread reads the small files, and it uses all of a core).
+_GPU_WAITS = ("gpu_underused", "gpu_fluctuating", "gpu_and_memory_free")
 SUITE = (
     Workload("cpu_bound", "cpu_bound"),
     Workload("one_core_bound", "one_core_bound"),
     Workload("disk_bound", "disk_bound"),
-    Workload("small_files", "small_files"),
+    Workload("small_files", "small_files", also=("one_core_bound",)),
     Workload("network_bound", "network_bound"),
     Workload("memory_leak", "memory_leak"),
-    Workload("oversubscribed", "oversubscribed"),
-    Workload("cpu_throttled", "cpu_throttled", limited=True),
-    Workload("alternating", "alternating"),
-    Workload("checkpoint_stall", "checkpoint_stall"),
-    Workload("swapping", "swapping"),
+    Workload("oversubscribed", "oversubscribed", also=("cpu_bound",)),
+    Workload("cpu_throttled", "cpu_throttled", limited=Limit(cores=0.5)),
+    Workload("alternating", "alternating",
+             also=("disk_bound", "one_core_bound", "checkpoint_stall")),
+    Workload("checkpoint_stall", "checkpoint_stall", also=("cpu_bound",)),
+    Workload("swapping", "swapping", also=("disk_bound",)),
     Workload("healthy", None),
-    Workload("input_bound", "input_bound", device_mb=4000),
-    Workload("interpreter_bound", "interpreter_bound", device_mb=4000),
+    Workload("input_bound", "input_bound", also=("one_core_bound", *_GPU_WAITS),
+             device_mb=4000),
+    Workload("interpreter_bound", "interpreter_bound",
+             also=("one_core_bound", *_GPU_WAITS), device_mb=4000),
     Workload("device_memory_full", "device_memory_full", device_mb=15200),
     Workload("healthy_gpu", None, device_mb=8000),
 )
 
+# Findings that are about other programs: they may come before the first one.
+ABOUT_OTHERS = ("neighbours",)
 
-class Limited:
-    """A cgroup that may use half a core, of whichever version there is."""
 
-    def __init__(self):
+class Cgroups:
+    """One for each controller that a limit needs, of whichever version there is."""
+
+    def __init__(self, limit):
+        self.paths = []
+        try:
+            if limit.cores is not None:
+                quota = str(int(limit.cores * 100000))
+                self._make(("cpu", (("cpu.cfs_period_us", "100000"),
+                                    ("cpu.cfs_quota_us", quota))),
+                           ("", (("cpu.max", f"{quota} 100000"),)))
+            if limit.memory_bytes is not None:
+                size = str(limit.memory_bytes)
+                self._make(("memory", (("memory.limit_in_bytes", size),)),
+                           ("", (("memory.max", size),)))
+        except NotHere:
+            self.remove()
+            raise
+
+    def _make(self, *versions):
         name = f"sonde-workload-{os.getpid()}"
-        for path, settings in (
-                (f"/sys/fs/cgroup/cpu/{name}",
-                 (("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000"))),
-                (f"/sys/fs/cgroup/{name}", (("cpu.max", "50000 100000"),))):
+        for controller, settings in versions:
+            path = os.path.join("/sys/fs/cgroup", controller, name)
             try:
-                os.mkdir(path)
-            except OSError:
-                continue
-            self.path = path
-            try:
+                if path not in self.paths:
+                    os.mkdir(path)
+                    self.paths.append(path)
                 for file, text in settings:
-                    self._write(file, text)
+                    self._write(path, file, text)
                 return
             except OSError:
-                os.rmdir(path)
-        raise NotHere("no cgroup with a CPU limit can be made here")
+                continue
+        raise NotHere(f"no cgroup with a limit on {versions[0][0]} can be made here")
 
-    def _write(self, file, text):
-        with open(f"{self.path}/{file}", "w") as f:
+    @staticmethod
+    def _write(path, file, text):
+        with open(f"{path}/{file}", "w") as f:
             f.write(text)
 
     def enter(self):
-        self._write("cgroup.procs", str(os.getpid()))
+        for path in self.paths:
+            self._write(path, "cgroup.procs", str(os.getpid()))
 
     def remove(self):
-        for _ in range(1000):
-            try:
-                os.rmdir(self.path)
-                return
-            except OSError:
-                time.sleep(0.01)
+        for path in self.paths:
+            for _ in range(1000):
+                try:
+                    os.rmdir(path)
+                    break
+                except OSError:
+                    time.sleep(0.01)
 
 
 def _command(workload, folder, meter):
@@ -114,29 +151,44 @@ def _simulated_gpu(workload, folder, sonde):
 
 def record(sonde, workload):
     """Runs it once as a user would; what `sonde report --json` says of it."""
+    for program in workload.needs:
+        if not shutil.which(program):
+            raise NotHere(f"needs {program}")
     with tempfile.TemporaryDirectory(prefix="sonde-workload-") as folder:
         env, meter = None, ""
         if workload.device_mb:
             env, meter = _simulated_gpu(workload, folder, sonde)
         command = _command(workload, folder, meter)
         trace = f"{folder}/t.sonde"
-        limited = Limited() if workload.limited else None
+        cgroups = Cgroups(workload.limited) if workload.limited else None
         try:
             done = subprocess.run([sonde, "run", "--quiet", "-o", trace, "--", *command],
                                   env=env, capture_output=True, text=True, timeout=120,
-                                  preexec_fn=limited.enter if limited else None)
+                                  preexec_fn=cgroups.enter if cgroups else None)
         finally:
-            if limited:
-                limited.remove()
+            if cgroups:
+                cgroups.remove()
         if done.returncode == NOT_HERE:
             raise NotHere(done.stdout.strip().removeprefix("skip: "))
-        if done.returncode != 0:
+        if done.returncode != workload.status:
             raise OSError(f"{workload.name}: status {done.returncode}: {done.stderr[-500:]}")
         said = subprocess.run([sonde, "report", "--json", trace], check=True,
                               capture_output=True, text=True, timeout=60)
         return json.loads(said.stdout)
 
 
-def first(report):
-    """The rule of the first finding, None without one."""
-    return report["findings"][0]["rule"] if report["findings"] else None
+def found(report):
+    """The rules of the findings about the program, the first one first."""
+    return [f["rule"] for f in report["findings"] if f["rule"] not in ABOUT_OTHERS]
+
+
+def is_right(workload, report):
+    """Whether the first finding is the workload's, in the right words."""
+    first = next(iter(found(report)), None)
+    return first == workload.finds and workload.words.lower() in report["verdict"].lower()
+
+
+def wrong(workload, report):
+    """The rules of findings that are not true of it."""
+    return [rule for rule in found(report)
+            if rule != workload.finds and rule not in workload.also]
