@@ -401,7 +401,7 @@ class Builder {
       steal += w.steal_cores * ns;
     }
     for (const auto& [id, row] : store_.series())
-      if (row.scope == Series::Scope::kMachine &&
+      if (!OfProgram(row) && row.scope == Series::Scope::kMachine &&
           store_.Str(row.name) == "cpu_idle_ns")
         ++m.cores;
     if (known_ns > 0) {

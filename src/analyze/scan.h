@@ -61,8 +61,8 @@ class SpanSum {
   std::vector<double> sums_, slope_;  // one more than there are windows
 };
 
-// One pass over all counter values: the extremes of every series, and who used
-// the cores in each window.
+// One pass over all values of the samplers: the extremes of every series, and
+// who used the cores in each window. What programs count is not here.
 struct Scan {
   std::unordered_map<uint32_t, SeriesStat> stats;  // by series id
   std::vector<CpuWindow> windows;

@@ -4,7 +4,10 @@
 
 #include <string>
 
+#include "analyze/annotation_facts.h"
+#include "analyze/judge.h"
 #include "analyze/made_text.h"
+#include "analyze/pattern/run_series.h"
 #include "base/time.h"
 
 namespace sonde {
@@ -41,6 +44,75 @@ TEST(ScanTest, TicksOfAGroupAreToldFromThoseOfAnyOther) {
   for (size_t i = 0; i < few.windows.size(); ++i)
     EXPECT_NEAR(many.windows[i].thread_cores, few.windows[i].thread_cores, 1e-6)
         << i;
+}
+
+// A sleeping program that counts under names which samplers use as well.
+constexpr std::string_view kIdle =
+    "meta cores 2\nmeta allowed_cores 2\nmeta rate_hz 10\n"
+    "process 1 pid=10 name=idle start=0s end=20s exit=0\n"
+    "thread 1 process=1 tid=10 name=idle start=0s end=20s\n"
+    "series 1 scope=process:1 name=cpu_ns\n"
+    "series 2 scope=process:1 name=rss_bytes kind=gauge\n"
+    "series 3 scope=process:1 name=read_bytes\n"
+    "series 4 scope=thread:1 name=cpu_ns\n"
+    "ramp 1 to=20s slope=1ms/s\n"
+    "ramp 2 to=20s slope=1\n"
+    "ramp 3 to=20s slope=1\n"
+    "ramp 4 to=20s slope=1ms/s\n"
+    "series 5 group=1 scope=machine name=cpu_user_ns\n"
+    "series 6 group=1 scope=machine name=cpu_idle_ns\n"
+    "ramp 5 to=20s slope=1ms/s\n"
+    "ramp 6 to=20s slope=2s/s\n";
+constexpr std::string_view kItsCounters =
+    "series 11 group=8 scope=process:1 name=cpu_ns\n"
+    "series 12 group=8 scope=process:1 name=rss_bytes kind=gauge\n"
+    "series 13 group=8 scope=process:1 name=read_bytes\n"
+    "series 14 group=8 scope=thread:1 name=cpu_ns\n"
+    "series 15 group=8 scope=thread:1 name=wait_ns\n"
+    "series 16 group=8 scope=machine name=cpu_user_ns\n"
+    "series 17 group=8 scope=machine name=cpu_idle_ns label=7\n"
+    "series 18 group=8 scope=machine name=disk_busy_ns label=sda\n"
+    "series 19 group=8 scope=machine name=psi_io_some_ns\n"
+    "series 20 group=8 scope=machine name=net_rx_bytes label=eth0\n"
+    "series 21 group=8 scope=machine name=cgroup_oom_kills label=/a\n"
+    "series 22 group=8 scope=device:0 name=gpu_busy_pct kind=gauge\n"
+    "series 23 group=8 scope=process:1 name=gpu_mem_used_bytes kind=gauge\n"
+    "ramp 11 to=20s step=10ms slope=4s/s\n"
+    "ramp 12 to=20s step=10ms slope=5000000000\n"
+    "ramp 13 to=20s step=10ms slope=10000000000\n"
+    "ramp 14 to=20s step=10ms slope=4s/s\n"
+    "ramp 15 to=20s step=10ms slope=4s/s\n"
+    "ramp 16 to=20s step=10ms slope=2s/s\n"
+    "ramp 17 to=20s step=10ms slope=1s/s\n"
+    "ramp 18 to=20s step=10ms slope=1s/s\n"
+    "ramp 19 to=20s step=10ms slope=1s/s\n"
+    "ramp 20 to=20s step=10ms slope=1000000000\n"
+    "ramp 21 to=20s step=10ms slope=1\n"
+    "ramp 22 to=20s step=10ms slope=5\n"
+    "ramp 23 to=20s step=10ms slope=5\n";
+
+TEST(ScanTest, CountersOfAProgramAreNotTakenForOurs) {
+  const Facts alone = FactsOfText(kIdle);
+  const Facts facts = FactsOfText(kIdle, kItsCounters);
+  EXPECT_EQ(facts.run.cpu_ns, alone.run.cpu_ns);
+  EXPECT_EQ(facts.ticks, alone.ticks);
+  EXPECT_EQ(facts.machine.cores, alone.machine.cores);
+  EXPECT_EQ(facts.machine.busy_cores, alone.machine.busy_cores);
+  ASSERT_EQ(facts.processes.size(), 1u);
+  EXPECT_EQ(facts.processes[0].rss_peak_bytes,
+            alone.processes[0].rss_peak_bytes);
+  EXPECT_EQ(facts.processes[0].io.read_bytes, alone.processes[0].io.read_bytes);
+  EXPECT_TRUE(facts.devices.empty());
+  EXPECT_TRUE(facts.cgroups.empty());
+  ASSERT_EQ(facts.series->all.size(), alone.series->all.size());
+  for (size_t i = 0; i < alone.series->all.size(); ++i) {
+    EXPECT_EQ(facts.series->all[i].name, alone.series->all[i].name);
+    EXPECT_EQ(facts.series->all[i].values, alone.series->all[i].values)
+        << alone.series->all[i].name;
+  }
+  EXPECT_EQ(Judge(facts).verdict, Judge(alone).verdict);
+  EXPECT_EQ(AnnotationsOf(*facts.store).counters.size(), 4u)
+      << "of the process";
 }
 
 }  // namespace

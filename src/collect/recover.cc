@@ -18,12 +18,6 @@
 namespace sonde {
 namespace {
 
-// Only rings make tracks of these kinds.
-bool OfRings(const Track& track) {
-  return track.kind == Track::Kind::kThread ||
-         track.kind == Track::Kind::kCustom;
-}
-
 bool OfRings(const Loss& loss) {
   return loss.reason.starts_with("ring-") || loss.reason == "names-full" ||
          loss.reason == "texts-full";
@@ -35,19 +29,18 @@ bool OfRings(const Loss& loss) {
 CopyRange RangeOf(const RingsState& state) {
   CopyRange range;
   range.events = [&state](const Track& track) -> std::optional<uint64_t> {
-    if (!OfRings(track)) return UINT64_MAX;
+    if (!OfProgram(track)) return UINT64_MAX;
     if (track.id > state.have.tracks) return std::nullopt;
     const auto at = state.events.find(track.id);
     return at == state.events.end() ? UINT64_MAX : at->second;
   };
   range.ticks = [&state](uint32_t group) -> uint64_t {
-    if (group < TraceWriter::kFirstFreeGroup) return UINT64_MAX;
+    if (!IsProgramGroup(group)) return UINT64_MAX;
     const auto at = state.counts.find(group);
     return at == state.counts.end() ? UINT64_MAX : at->second;
   };
   range.series = [&state](const Series& series) {
-    return series.group < TraceWriter::kFirstFreeGroup ||
-           series.id <= state.have.series;
+    return !OfProgram(series) || series.id <= state.have.series;
   };
   range.losses = [&state](const LossRow& row) {
     return row.ordinal < state.have.losses || !OfRings(row.loss);

@@ -12,7 +12,7 @@ namespace sonde {
 namespace {
 
 bool IsCorePart(const Series& series, std::string_view name) {
-  return series.scope == Series::Scope::kMachine &&
+  return !OfProgram(series) && series.scope == Series::Scope::kMachine &&
          series.kind == Series::Kind::kTotal &&
          series.type == Series::Type::kInt && series.label != 0 &&
          (name == "cpu_user_ns" || name == "cpu_nice_ns" ||

@@ -177,10 +177,7 @@ const std::vector<TrackTotal>& Store::totals() const {
 
 bool Store::OfTheProgram(uint32_t track) const {
   const auto row = tracks().find(track);
-  if (row == tracks().end()) return true;
-  const std::string_view name = Str(row->second.name);
-  return !(row->second.kind == Track::Kind::kProcess && name == "images") &&
-         !(row->second.kind == Track::Kind::kMachine && name == "session");
+  return row == tracks().end() || OfProgram(row->second);
 }
 
 std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {

@@ -93,6 +93,23 @@ struct Series {
   Type type = Type::kInt;
 };
 
+// Who made it. Programs name their counters as they like, also as we name ours,
+// so that a name alone says nothing: the groups below are of the samplers,
+// those from here on of programs that annotate themselves.
+inline constexpr uint32_t kFirstProgramGroup = 8;
+inline bool IsProgramGroup(uint32_t group) {
+  return group >= kFirstProgramGroup;
+}
+inline bool OfProgram(const Series& series) {
+  return IsProgramGroup(series.group);
+}
+// Programs make rows of threads and rows of their own; those of processes and
+// of the machine are ours.
+inline bool OfProgram(const Track& track) {
+  return track.kind == Track::Kind::kThread ||
+         track.kind == Track::Kind::kCustom;
+}
+
 // One event on a track: a slice from begin_ns to begin_ns + dur_ns, or an
 // instant (dur_ns is 0).
 struct Event {

@@ -66,10 +66,9 @@ class TraceWriter {
   // Ids are given here, the argument's is ignored.
   uint32_t AddTrack(Track track);
   uint32_t AddSeries(Series series);
-  // A group of series that nobody uses yet; groups below kFirstFreeGroup are
-  // given by those who use them.
+  // A group that nobody uses yet, for the series of a program; those below
+  // kFirstProgramGroup are given by the samplers that use them.
   uint32_t AddGroup();
-  static constexpr uint32_t kFirstFreeGroup = 8;
   uint32_t AddFrame(const StackFrame& frame);
   uint32_t AddStack(const StackNode& node);
   uint32_t AddArgs(const std::vector<Arg>& args);

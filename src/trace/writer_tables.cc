@@ -86,7 +86,7 @@ uint32_t TraceWriter::AddSeries(Series series) {
 uint32_t TraceWriter::AddGroup() {
   do {
     groups_.push_back(std::make_unique<CounterGroup>());
-  } while (groups_.size() <= kFirstFreeGroup);
+  } while (groups_.size() <= kFirstProgramGroup);
   return static_cast<uint32_t>(groups_.size() - 1);
 }
 

@@ -91,7 +91,7 @@ void Annotations::ArchiveShared(StateArchive& archive) {
       archive.Refuse();
   });
   archive.GroupId(group_);
-  if (group_ != 0 && group_ < TraceWriter::kFirstFreeGroup) archive.Refuse();
+  if (group_ != 0 && !IsProgramGroup(group_)) archive.Refuse();
   archive.Each(counters_, [&](auto& entry) {
     CounterState& state = entry.second;
     archive.Number(entry.first);
