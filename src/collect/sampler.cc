@@ -3,6 +3,7 @@
 //     process's CPU clock   moved since the last tick?    0.7 us, no file
 //       stat io             only if it moved; four times a second if by
 //       each thread's schedstat   less than 2 %
+//     ten times a second    states of threads that ran, 0.1 % of a core at most
 //     once a second         context switches of threads that ran
 //     every ten seconds     PSS of processes that ran, 0.1 % of a core at most
 //     ten times a second    the machine's files and the cgroups', and where
@@ -31,6 +32,7 @@
 #include "collect/process_places.h"
 #include "collect/task_counters.h"
 #include "collect/task_state.h"
+#include "collect/thread_states.h"
 
 namespace sonde {
 namespace {
@@ -73,6 +75,7 @@ class TreeSampler : public Sampler {
         places_(options.cgroup.empty() ? nullptr : &cgroup_, machine_),
         devices_(out, tree, options.rate_hz) {
     cgroup_.Add(options.cgroup);
+    out_.PutMeta("syscalls", ThreadStates::NumbersOf());
   }
 
   void Tick(int64_t now_ns) override;
@@ -91,6 +94,7 @@ class TreeSampler : public Sampler {
   void Sync(int64_t now_ns);
   void FindPlaces();
   void SyncThreads(ProcessState& process, const ProcessTree::Live& live);
+  void CloseFiles(ThreadState& thread);
   void EndThread(ProcessState& process, ThreadState& thread);
   template <size_t n>
   void EndSeries(const std::array<Counter, n>& table,
@@ -105,6 +109,7 @@ class TreeSampler : public Sampler {
   void SampleFiles(ProcessState& process);
   void SampleThread(ProcessState& process, ThreadState& thread);
   void SampleSwitches(ProcessState& process);
+  void SampleStates(int64_t now_ns);
   void SamplePss(ProcessState& process, int64_t now_ns);
   std::string_view Read(ProcFile& file, pid_t pid, pid_t tid, const char* name,
                         int* error = nullptr);
@@ -120,6 +125,7 @@ class TreeSampler : public Sampler {
   CgroupSampler cgroup_;
   ProcessPlaces places_;
   DeviceSampler devices_;
+  ThreadStates states_;
   std::map<uint32_t, ProcessState> processes_;
   Used ended_;  // by processes that are gone
   uint64_t seen_changes_ = UINT64_MAX;
@@ -198,9 +204,13 @@ void TreeSampler::EndSeries(const std::array<Counter, n>& table,
       (table[i].group == kSlowGroup ? slow_gone_ : gone_).push_back(series[i]);
 }
 
+void TreeSampler::CloseFiles(ThreadState& thread) {
+  for (ProcFile* const file : {&thread.schedstat, &thread.status, &thread.stat})
+    file->Close(budget_);
+}
+
 void TreeSampler::EndThread(ProcessState& process, ThreadState& thread) {
-  thread.schedstat.Close(budget_);
-  thread.status.Close(budget_);
+  CloseFiles(thread);
   EndSeries(kThreadTable, thread.series);
   process.ended_switches.voluntary += thread.switches.voluntary;
   process.ended_switches.involuntary += thread.switches.involuntary;
@@ -216,8 +226,7 @@ void TreeSampler::SyncThreads(ProcessState& process,
     if (gone) {
       EndThread(process, thread);
     } else if (at->second != thread.tid) {
-      thread.schedstat.Close(budget_);
-      thread.status.Close(budget_);
+      CloseFiles(thread);
       thread.tid = at->second;
     }
     return gone;
@@ -316,6 +325,7 @@ void TreeSampler::Tick(int64_t now_ns) {
   }
 
   const int64_t slow_ns = NowNs();
+  SampleStates(now_ns);
   if (now_ns + slack_ns_ >= next_switches_ns_) {
     next_switches_ns_ = now_ns + kSwitchesEveryNs;
     for (auto& [number, process] : processes_)
@@ -379,6 +389,8 @@ void TreeSampler::SampleFiles(ProcessState& process) {
     Put(process, kMajorFaults, stat->major_faults);
     Put(process, kThreads, stat->threads);
     process.parent = stat->ppid;
+    process.leader_state = stat->state;
+    process.major_faults = stat->major_faults;
     // A process that ends has no memory any more, which is not what it used.
     if (stat->resident_pages > 0)
       Put(process, kRss,
@@ -442,6 +454,16 @@ void TreeSampler::SampleSwitches(ProcessState& process) {
   Put(process, kInvoluntary, sum.involuntary);
 }
 
+void TreeSampler::SampleStates(int64_t now_ns) {
+  for (const StateChange& one :
+       states_.Tick(now_ns, slack_ns_, tick_ns_, processes_, budget_)) {
+    if (one.thread != nullptr)
+      Put(*one.thread, static_cast<ThreadCounter>(one.counter), one.value);
+    else
+      Put(*one.process, static_cast<ProcessCounter>(one.counter), one.value);
+  }
+}
+
 void TreeSampler::SamplePss(ProcessState& process, int64_t now_ns) {
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   int error = 0;
@@ -471,6 +493,10 @@ std::vector<NotCollected> TreeSampler::not_collected() const {
   if (io_denied_)
     out.push_back({"per-process I/O",
                    "/proc/PID/io of a process with other rights", cure});
+  if (states_.denied())
+    out.push_back({"thread states",
+                   "/proc/PID/task/TID/syscall of a process with other rights",
+                   cure});
   if (pss_denied_)
     out.push_back(
         {"PSS", "/proc/PID/smaps_rollup of a process with other rights", cure});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,6 +146,22 @@ TEST(Sampler, AnIdleProcessAddsNoValues) {
   EXPECT_GE(ticks, 6u);
   // Its start, its end and Gone; now and then it works for a sanitizer.
   EXPECT_LT(trace.points.at(cpu).size(), ticks / 2 + 3);
+}
+
+TEST(Sampler, WhereAThreadSleepsIsTold) {
+  const TraceContents trace = Record(true, [] {
+    ::usleep(2'000'000);
+    return 0;
+  });
+  const uint32_t call =
+      trace.FindSeries("sleeps_in", Series::Scope::kThread, 1);
+  const uint32_t blocked =
+      trace.FindSeries("blocked_ns", Series::Scope::kProcess, 1);
+  ASSERT_NE(call, 0u);
+  ASSERT_NE(blocked, 0u);
+  EXPECT_EQ(trace.points.at(call).front().value, SYS_clock_nanosleep);
+  EXPECT_EQ(trace.points.at(blocked).front().value, 0);
+  EXPECT_NE(trace.meta.at("syscalls"), "");
 }
 
 TEST(Sampler, PagesOfFilesAreTold) {

@@ -1,6 +1,8 @@
 #include "collect/sources.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -94,6 +96,31 @@ SourceState CheckSchedStat() {
   return Fails(
       text.ok() ? "/proc/self/schedstat: not understood" : text.error().what,
       "use a kernel with CONFIG_SCHED_INFO");
+}
+
+// Asks a child, as a recording does: of ourselves everything may be read.
+SourceState CheckThreadStates() {
+  const pid_t child = ::fork();
+  if (child < 0) return Fails("fork: cannot try", "");
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  const std::string folder = fmt::format("/proc/{0}/task/{0}/", child);
+  const auto stat = ReadFile(folder + "stat");
+  const auto call = ReadFile(folder + "syscall");
+  ::kill(child, SIGKILL);
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (!stat.ok() || !ParseProcessStat(stat.value()))
+    return Fails("/proc/PID/task/TID/stat cannot be read",
+                 "mount -t proc proc /proc");
+  if (!call.ok())
+    return Fails(
+        "/proc/PID/task/TID/syscall cannot be read: which threads are blocked "
+        "is known, for what is not",
+        "sysctl kernel.yama.ptrace_scope=1, or run sonde as root");
+  return Works("time blocked, for disks or not, and where threads sleep");
 }
 
 SourceState CheckCores() {
@@ -234,11 +261,13 @@ SourceState CheckClock() {
                "clocksource0/current_clocksource");
 }
 
-constexpr std::array<SourceInfo, 15> kSources = {{
+constexpr std::array<SourceInfo, 16> kSources = {{
     {"process tree", "start, exec and end of every process", CheckTree},
     {"CPU times at exit", "CPU time of processes however short", CheckCpuTimes},
     {"exit status", "how descendants ended", CheckExitStatus},
     {"thread times", "CPU and waiting time of threads", CheckSchedStat},
+    {"thread states", "threads blocked for disks, and where others sleep",
+     CheckThreadStates},
     {"process I/O", "bytes read and written by each process", CheckIo},
     {"PSS", "memory of each process, shared pages shared", CheckPss},
     {"cores", "use of each core", CheckCores},

@@ -44,6 +44,8 @@ enum ProcessCounter : size_t {
   kInvoluntary,
   kPss,
   kRssFile,
+  kBlocked,
+  kSync,
   kProcessCounters,
 };
 inline constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
@@ -64,6 +66,8 @@ inline constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
     {"involuntary_switches", "1", kTotal, kSlowGroup},
     {"pss_bytes", "bytes", kGauge, kSlowGroup},
     {"rss_file_bytes", "bytes", kGauge, kSlowGroup},
+    {"blocked_ns", "ns", kTotal, kSlowGroup},
+    {"sync_ns", "ns", kTotal, kSlowGroup},
 }};
 
 enum ThreadCounter : size_t {
@@ -71,6 +75,8 @@ enum ThreadCounter : size_t {
   kThreadWait,
   kThreadVoluntary,
   kThreadInvoluntary,
+  kThreadBlocked,
+  kThreadSleepsIn,
   kThreadCounters,
 };
 inline constexpr std::array<Counter, kThreadCounters> kThreadTable = {{
@@ -78,6 +84,8 @@ inline constexpr std::array<Counter, kThreadCounters> kThreadTable = {{
     {"wait_ns", "ns", kTotal, kTaskGroup},
     {"voluntary_switches", "1", kTotal, kSlowGroup},
     {"involuntary_switches", "1", kTotal, kSlowGroup},
+    {"blocked_ns", "ns", kTotal, kSlowGroup},
+    {"sleeps_in", "1", kGauge, kSlowGroup},
 }};
 
 }  // namespace sonde

@@ -20,11 +20,35 @@ namespace sonde {
 struct ThreadState {
   uint32_t number = 0;
   pid_t tid = 0;
-  ProcFile schedstat, status;
+  ProcFile schedstat, status, stat;
   uint64_t run_ns = UINT64_MAX;
   bool ran = true;  // since its switches were read
   Switches switches;
+  // When its state was last looked at. 0: it was not.
+  char state = 0;
+  bool slept_twice = false;  // and the time before
+  uint64_t looked_run_ns = UINT64_MAX;
+  uint64_t major_faults = 0;
+  int64_t blocked_ns = -1;       // -1: it was never seen so
+  int64_t told_blocked_ns = -1;  // the value last written
+  int64_t sleeps_in = -1;        // a system call; -1: not known
+  int64_t asked_ns = 0;          // when that was read; 0: never
+  uint64_t asked_run_ns = 0;     // its run_ns then
   std::array<uint32_t, kThreadCounters> series = {};
+};
+
+// What the looks at its threads' states have told of a process.
+struct ProcessLooks {
+  uint32_t count = 0;
+  int64_t cpu_ns = -1;      // the process's CPU clock at the last look
+  int64_t known_ns = 0;     // until then its states are known
+  bool at_rest = false;     // no state changes before the clock moves
+  bool denied = false;      // its system calls may not be read
+  bool calls_read = false;  // and some were
+  int64_t blocked_ns = 0;
+  int64_t sync_ns = 0;
+  int64_t told_blocked_ns = -1;  // the values last written
+  int64_t told_sync_ns = -1;
 };
 
 // The same of a process.
@@ -38,6 +62,9 @@ struct ProcessState {
   int64_t files_cpu_ns = -1;  // its CPU clock when its files were read
   int64_t files_ns = 0;       // and when that was
   ProcFile stat, io;
+  char leader_state = 0;      // as `stat` said
+  uint64_t major_faults = 0;  // likewise
+  ProcessLooks looks;
   bool io_denied = false;
   std::vector<ThreadState> threads;  // by number, ascending
   Switches ended_switches;           // of threads that are gone

@@ -47,6 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 4:
       ParseSchedStat(text);
       ParseLoad1(text);
+      if (const auto number = ParseSyscall(text))
+        CHECK(*number >= -1 && *number <= 1 << 16);
       break;
     case 5:
       ParsePssBytes(text);

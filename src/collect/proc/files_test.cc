@@ -112,6 +112,15 @@ TEST(SmallFiles, AreRead) {
   EXPECT_TRUE(ParseCpuList("0-99999999").empty());
 }
 
+TEST(Syscall, OnlyANumberWithItsArgumentsIsOne) {
+  EXPECT_EQ(ParseSyscall("202 0x7f 0x80 0x0 0x0 0x0 0x0 0x7ffd 0x7f48\n"), 202);
+  EXPECT_EQ(ParseSyscall("0 0x3 0x7f 0x80 0x0 0x0 0x0 0x7ffd 0x7f48\n"), 0);
+  EXPECT_EQ(ParseSyscall("-1 0x7ffd13 0x7f4812\n"), -1) << "a page fault";
+  for (const char* const none : {"running\n", "", "7", "-1", "-2 0x1 0x2\n",
+                                 "99999999 0x1 0x2\n", "7 (x) S 1"})
+    EXPECT_EQ(ParseSyscall(none), std::nullopt) << none;
+}
+
 TEST(ShortCommand, TellsTheScriptButNeitherCodeNorArguments) {
   const auto of = [](std::vector<std::string> argv) {
     return ShortCommand(argv);

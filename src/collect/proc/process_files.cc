@@ -165,6 +165,16 @@ std::optional<SchedStat> ParseSchedStat(std::string_view text) {
   return out;
 }
 
+std::optional<int64_t> ParseSyscall(std::string_view text) {
+  constexpr uint64_t kMost = 1 << 16;
+  if (text.starts_with("-1 ")) return -1;
+  TextScanner in(text);
+  uint64_t number = 0;
+  if (!in.Number(&number) || number > kMost || !in.rest().starts_with(" 0x"))
+    return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
 std::optional<uint64_t> ParsePssBytes(std::string_view text) {
   const auto pss = LastField(text, "Pss");
   uint64_t bytes = 0;

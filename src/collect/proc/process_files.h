@@ -60,6 +60,10 @@ struct SchedStat {
 };
 std::optional<SchedStat> ParseSchedStat(std::string_view text);
 
+// /proc/PID/task/TID/syscall: the number of the system call that a thread which
+// does not run is in, -1 if it is in none. Nothing of one that runs.
+std::optional<int64_t> ParseSyscall(std::string_view text);
+
 // /proc/PID/smaps_rollup: proportional set size.
 std::optional<uint64_t> ParsePssBytes(std::string_view text);
 
