@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <system_error>
@@ -17,13 +18,28 @@ Error ErrnoError(const std::string& thing, int saved_errno) {
   return {kind, thing + ": " + std::generic_category().message(saved_errno)};
 }
 
+Fd OpenRegular(int at, const char* name, int flags, unsigned mode) {
+  Fd fd(::openat(at, name,
+                 flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
+  struct stat st = {};
+  if (!fd.valid() || (::fstat(fd.get(), &st) == 0 && S_ISREG(st.st_mode)))
+    return fd;
+  fd.Reset();
+  errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+  return fd;
+}
+
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) return ErrnoError(path, errno);
+  return ReadFd(fd.get(), path, limit);
+}
+
+Result<std::string> ReadFd(int fd, const std::string& path, size_t limit) {
   std::string text;
   char buffer[16384];
   for (;;) {
-    const ssize_t n = ::read(fd.get(), buffer, sizeof(buffer));
+    const ssize_t n = ::read(fd, buffer, sizeof(buffer));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoError(path, errno);
     if (n == 0) return text;

@@ -37,8 +37,17 @@ class Fd {
 // Error of the kind that fits `saved_errno`, as "thing: No such file".
 Error ErrnoError(const std::string& thing, int saved_errno);
 
+// The file `name` in the directory `at` (AT_FDCWD: a path), opened with the
+// flags of open(). For places that a target can write to: follows no link,
+// never waits (a FIFO has two ends), and takes nothing but a regular file.
+// Otherwise none, and errno says why.
+Fd OpenRegular(int at, const char* name, int flags, unsigned mode = 0);
+
 // The whole of a small file (at most `limit` bytes; more is an error).
 Result<std::string> ReadFile(const std::string& path, size_t limit = 1 << 20);
+// The same of one just opened; `path` names it in errors.
+Result<std::string> ReadFd(int fd, const std::string& path,
+                           size_t limit = 1 << 20);
 
 // As many open files as this user may have, for this process and those it
 // starts from now on.

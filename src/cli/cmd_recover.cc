@@ -170,12 +170,18 @@ Result<int> RunRecover(const Args& args) {
   if (to != wanted.trace && !force && std::filesystem::exists(to))
     return Error{Error::Kind::kUsage, Printable(to) + ": exists",
                  "--force overwrites it"};
+  if (std::error_code error; std::filesystem::exists(to, error) &&
+                             !std::filesystem::is_regular_file(to, error))
+    return Error{Error::Kind::kUsage, Printable(to) + ": is not a file",
+                 "name one with -o"};
   RaiseFileLimit();
   auto result = Recover(wanted.trace, dir ? &*dir : nullptr, to);
   // What could not be written can be tried again.
   if (dir && (!result.ok() || to != wanted.trace)) dir->Keep();
   if (!result.ok()) return result.error();
+  const bool left = dir && !dir->Remove();
   if (quiet) return 0;
+  if (left) std::fputs(LeftLine(dir->path()).c_str(), stderr);
   Tell(result.value(), to, json);
   if (json) return 0;
   TRY(const std::string summary, Summary(to));

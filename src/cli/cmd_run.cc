@@ -128,6 +128,9 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
                    "Trace: %s\n",
                    why.c_str(), Printable(options.trace, 4096).c_str());
   };
+  // Said behind what the command says.
+  std::string left;
+  options.on_left = [&](const std::string& path) { left += LeftLine(path); };
   options.on_failure = [quiet](const Error& error) {
     if (!quiet)
       PrintError({error.kind, error.what + ": the recording stops here, the "
@@ -148,6 +151,7 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
   if (result.exec_error != 0)
     return TellExecFailure(run.command, result.exec_error);
   if (!quiet) {
+    std::fputs(left.c_str(), stderr);
     EndEarlyLike(result.wait_status);
     const auto summary = Summary(options.trace);
     if (summary.ok())

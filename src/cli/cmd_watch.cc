@@ -14,6 +14,7 @@
 #include "collect/session.h"
 #include "collect/signals.h"
 #include "collect/standard_fds.h"
+#include "collect/stop_file.h"
 #include "collect/watch_target.h"
 
 namespace sonde {
@@ -137,6 +138,9 @@ Result<int> Record(const WatchArgs& args, SessionOptions& options,
     if (!quiet)
       std::fprintf(stderr, "sonde: the recording ended: %s\n", why.c_str());
   };
+  options.on_left = [quiet](const std::string& path) {
+    if (!quiet) std::fputs(LeftLine(path).c_str(), stderr);
+  };
   options.on_failure = [&](const Error& error) {
     failed = true;
     PrintError({error.kind, error.what + ": the recording stops here"});
@@ -153,6 +157,8 @@ Result<int> RecordInBackground(const WatchArgs& args, SessionOptions& options) {
   std::string log;
   if (!args.record.quiet) {
     TRY(log, ChooseOutput(options.trace + ".txt", "", args.record.force));
+    if (!options.life.stop_file.empty())
+      TRY_OK(StopFile::CheckApart(options.life.stop_file, log));
   }
   TRY(Background background, Background::Detach(log));
   if (!background.child()) {

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "trace/journal.h"
 
 namespace sonde {
 namespace {
@@ -33,7 +34,7 @@ Result<std::string> WorkingDirectory() {
 
 // Whoever writes a trace holds its lock.
 bool IsBeingWritten(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file = OpenRegular(AT_FDCWD, path.c_str(), O_RDONLY);
   return file.valid() && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 &&
          errno == EWOULDBLOCK;
 }
@@ -44,6 +45,32 @@ Status CheckWritable(const std::string& dir, const char* hint) {
   error.what = "cannot write the trace to " + error.what;
   error.hint = hint;
   return error;
+}
+
+// A journal beside the name of a trace may be all that is left of a recording,
+// and a file that is called so may be anything.
+Status CheckJournal(const std::string& trace, bool force) {
+  const std::string path = trace + ".journal";
+  struct stat st;
+  if (!Exists(path, st)) return Ok();
+  if (!IsJournal(path))
+    return Error{
+        Error::Kind::kIo,
+        Printable(path) + ": exists, and the trace would need the name",
+        "choose another name with -o, or move that file"};
+  if (!force)
+    return Error{
+        Error::Kind::kIo,
+        Printable(path) +
+            ": exists already, the journal of a recording that was "
+            "killed",
+        "`sonde recover` finishes it if its trace is beside it; choose "
+        "another name with -o, or overwrite it with --force"};
+  if (IsBeingWritten(path))
+    return Error{Error::Kind::kIo, Printable(path) +
+                                       ": is still being recorded; choose "
+                                       "another name with -o"};
+  return Ok();
 }
 
 }  // namespace
@@ -80,7 +107,10 @@ Result<std::string> ChooseOutput(const std::string& output,
     const size_t slash = path.rfind('/');
     TRY_OK(CheckWritable(slash == 0 ? "/" : path.substr(0, slash),
                          "name a directory that exists and is yours: -o FILE"));
-    if (!Exists(path, st)) return path;
+    if (!Exists(path, st)) {
+      TRY_OK(CheckJournal(path, force));
+      return path;
+    }
     if (S_ISDIR(st.st_mode))
       return Error{Error::Kind::kIo, Printable(output) + ": is a directory",
                    "name a file in it: -o " + Printable(output) +
@@ -96,6 +126,7 @@ Result<std::string> ChooseOutput(const std::string& output,
       return Error{Error::Kind::kIo, Printable(output) +
                                          ": is still being recorded; choose "
                                          "another name with -o"};
+    TRY_OK(CheckJournal(path, force));
     return path;
   }
 
@@ -109,7 +140,8 @@ Result<std::string> ChooseOutput(const std::string& output,
   const std::string stem = (cwd == "/" ? "" : cwd) + "/" +
                            name.substr(0, name.size() - (sizeof(kSuffix) - 1));
   std::string path = stem + kSuffix;
-  for (int n = 2; Exists(path, st) && n < 10000; ++n)
+  for (int n = 2;
+       (Exists(path, st) || Exists(path + ".journal", st)) && n < 10000; ++n)
     path = stem + "-" + std::to_string(n) + kSuffix;
   return path;
 }

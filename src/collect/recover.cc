@@ -14,6 +14,7 @@
 #include "collect/recorded_tree.h"
 #include "collect/ring/target_rings.h"
 #include "trace/copy.h"
+#include "trace/journal.h"
 
 namespace sonde {
 namespace {
@@ -85,7 +86,7 @@ void TellDamages(const Copied& copied, TraceWriter& out) {
 Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
                           const std::string& output) {
   // The one who writes it holds this lock, wherever its session lies.
-  const Fd lock(::open(trace.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd lock = OpenRegular(AT_FDCWD, trace.c_str(), O_RDONLY);
   if (!lock.valid()) return ErrnoError(trace, errno);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error{Error::Kind::kUsage, trace + ": is still being recorded",
@@ -103,16 +104,16 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
   if (result.rings_why.empty())
     TargetRings::StopRecording(dir->fd(), state->ticks);
 
-  const std::string path = output + ".recovered";
-  Unfinished unfinished(path);
+  const std::string path = output + ".recovered-" + std::to_string(::getpid());
   TraceWriter::Options options;
   options.journal = false;
-  options.replace = true;
   std::unique_ptr<TraceWriter> out;
   Copied copied;
+  std::optional<Unfinished> unfinished;
   // If the trace does not fit to the state, a second time without it.
-  for (bool again = true; again;) {
+  for (bool again = true; again; options.replace = true) {
     TRY(out, TraceWriter::Create(path, reader.header(), options));
+    if (!unfinished) unfinished.emplace(path);
     copied = CopyTrace(reader, rows,
                        result.rings_why.empty() ? RangeOf(*state) : CopyRange{},
                        *out);
@@ -159,8 +160,10 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
   out.reset();
   if (::rename(path.c_str(), output.c_str()) != 0)
     return ErrnoError(output, errno);
-  unfinished.Keep();
-  if (output == trace) ::unlink((trace + ".journal").c_str());
+  unfinished->Keep();
+  if (const std::string journal = trace + ".journal";
+      output == trace && IsJournal(journal))
+    ::unlink(journal.c_str());
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include "collect/session_loop.h"
 #include "collect/signals.h"
 #include "collect/stop_file.h"
+#include "trace/journal.h"
 
 namespace sonde {
 namespace {
@@ -38,10 +40,15 @@ Result<std::unique_ptr<TraceWriter>> OpenTrace(const SessionOptions& options) {
   return TraceWriter::Create(options.trace, header, trace);
 }
 
+std::string JournalOf(const std::string& trace) { return trace + ".journal"; }
+
 // The stop file, ready to be waited for.
-Result<std::optional<StopFile>> PrepareStopFile(const std::string& path) {
+Result<std::optional<StopFile>> PrepareStopFile(const SessionOptions& options) {
+  const std::string& path = options.life.stop_file;
   std::optional<StopFile> out;
   if (path.empty()) return out;
+  for (const std::string& ours : {options.trace, JournalOf(options.trace)})
+    TRY_OK(StopFile::CheckApart(path, ours));
   bool awaited = false;
   for (const SessionInfo& other : LiveSessions())
     awaited |= other.stop_file == path;
@@ -49,9 +56,15 @@ Result<std::optional<StopFile>> PrepareStopFile(const std::string& path) {
   return out;
 }
 
+bool Exists(const std::string& path) {
+  struct stat st;
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+// For a trace; its journal is free as well.
 std::string FreeName(const std::string& wanted) {
   std::string name = wanted;
-  for (int n = 2; ::access(name.c_str(), F_OK) == 0; ++n)
+  for (int n = 2; Exists(name) || Exists(JournalOf(name)); ++n)
     name = wanted + "-" + std::to_string(n);
   return name;
 }
@@ -63,37 +76,37 @@ class Undo {
  public:
   Undo(std::string trace, bool replace)
       : trace_(std::move(trace)), aside_(FreeName(trace_ + ".replaced")) {
+    if (!replace) return;
     // What is not there need not be saved.
-    saved_ = replace && ::rename(trace_.c_str(), aside_.c_str()) == 0;
-    if (saved_) ::rename(Journal(trace_).c_str(), Journal(aside_).c_str());
+    saved_ = Move(trace_, aside_);
+    saved_journal_ = IsJournal(JournalOf(trace_)) &&
+                     Move(JournalOf(trace_), JournalOf(aside_));
   }
   ~Undo() {
     if (!armed_) return;
     if (made_) {
       ::unlink(trace_.c_str());
-      ::unlink(Journal(trace_).c_str());
+      if (IsJournal(JournalOf(trace_))) ::unlink(JournalOf(trace_).c_str());
     }
-    if (!saved_) return;
-    ::rename(aside_.c_str(), trace_.c_str());
-    ::rename(Journal(aside_).c_str(), Journal(trace_).c_str());
+    if (saved_) Move(aside_, trace_);
+    if (saved_journal_) Move(JournalOf(aside_), JournalOf(trace_));
   }
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;
   void Made() { made_ = true; }
   void Forget() {
     armed_ = false;
-    if (!saved_) return;
-    ::unlink(aside_.c_str());
-    ::unlink(Journal(aside_).c_str());
+    if (saved_) ::unlink(aside_.c_str());
+    if (saved_journal_) ::unlink(JournalOf(aside_).c_str());
   }
 
  private:
-  static std::string Journal(const std::string& trace) {
-    return trace + ".journal";
+  static bool Move(const std::string& from, const std::string& to) {
+    return ::rename(from.c_str(), to.c_str()) == 0;
   }
 
   std::string trace_, aside_;
-  bool saved_ = false, made_ = false, armed_ = true;
+  bool saved_ = false, saved_journal_ = false, made_ = false, armed_ = true;
 };
 
 SessionInfo InfoOf(const SessionOptions& options) {
@@ -113,11 +126,12 @@ std::string NameOf(const Recording::Options& recording) {
 
 Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY(const Signals signals, Signals::Block());
-  TRY(auto stop_file, PrepareStopFile(options.life.stop_file));
+  TRY(auto stop_file, PrepareStopFile(options));
   Undo undo(options.trace, options.replace);
   TRY(auto trace, OpenTrace(options));
   undo.Made();
   TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
+  const std::vector<std::string> left = dir.left();
   TRY(Launcher launcher, Launcher::Fork(options.recording.command, dir.path(),
                                         signals.original_mask()));
   KeepZombies();
@@ -137,16 +151,18 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   undo.Forget();
   options.on_started();
   result.wait_status = loop.Run();
+  for (const std::string& path : left) options.on_left(path);
   return result;
 }
 
 Status WatchSession(const SessionOptions& options) {
   TRY(const Signals signals, Signals::Block());
-  TRY(auto stop_file, PrepareStopFile(options.life.stop_file));
+  TRY(auto stop_file, PrepareStopFile(options));
   Undo undo(options.trace, options.replace);
   TRY(auto trace, OpenTrace(options));
   undo.Made();
   TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
+  const std::vector<std::string> left = dir.left();
   KeepZombies();
   RaiseFileLimit();
   auto recording = std::make_unique<Recording>(std::move(trace), 0, dir.fd(),
@@ -157,6 +173,7 @@ Status WatchSession(const SessionOptions& options) {
   undo.Forget();
   options.on_started();
   loop.Run();
+  for (const std::string& path : left) options.on_left(path);
   return Ok();
 }
 

@@ -35,6 +35,9 @@ struct SessionOptions {
   // Told at once, in one line, that the recording has stopped by a failure of
   // ours while the command goes on.
   std::function<void(const Error& error)> on_failure;
+  // Told once of a session's directory, this one's or a dead one's, that stays
+  // because there is in it what sonde did not make.
+  std::function<void(const std::string& path)> on_left;
 };
 
 // What is recorded, in one line for people.

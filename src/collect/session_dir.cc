@@ -27,12 +27,12 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "collect/session_files.h"
 #include "ring/layout.h"
 
 namespace sonde {
 namespace {
 
-constexpr char kLock[] = "lock";
 constexpr std::string_view kUnfinished = ".new";
 constexpr std::string_view kAt = ".at";
 // A container's /dev/shm of 64 MB belongs to the data loaders in it: a ring
@@ -42,8 +42,6 @@ constexpr time_t kUnfinishedAgeS = 60;
 constexpr time_t kKeepS = 24 * 3600;
 constexpr size_t kMaxCommandChars = 1000;
 constexpr size_t kMaxInfoBytes = 256 << 10;
-
-std::string Prefix() { return fmt::format("sonde-{}-", ::getuid()); }
 
 std::string Hex64() {
   uint64_t bits = 0;
@@ -80,8 +78,11 @@ Fd OpenOwn(int at, const std::string& path) {
   Fd dir(::openat(at, path.c_str(),
                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat st;
-  if (dir.valid() && (::fstat(dir.get(), &st) != 0 || st.st_uid != ::getuid()))
+  if (dir.valid() &&
+      (::fstat(dir.get(), &st) != 0 || st.st_uid != ::getuid())) {
     dir.Reset();
+    errno = EPERM;
+  }
   return dir;
 }
 
@@ -100,10 +101,9 @@ std::vector<std::string> SessionNames(const std::string& dir) {
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(dir.c_str()),
                                                  &::closedir);
   if (!list) return names;
-  const std::string prefix = Prefix();
   while (const dirent* entry = ::readdir(list.get()))
-    if (std::string_view(entry->d_name).substr(0, prefix.size()) == prefix)
-      names.push_back(entry->d_name);
+    for (const std::string_view ending : {std::string_view(), kUnfinished, kAt})
+      if (IsSessionName(entry->d_name, ending)) names.push_back(entry->d_name);
   return names;
 }
 
@@ -112,14 +112,11 @@ std::vector<std::string> SessionNames(const std::string& dir) {
 std::string PathOf(const std::string& base, const std::string& name) {
   const std::string path = base + "/" + name;
   if (!name.ends_with(kAt)) return path;
-  const Fd file(
-      ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Fd file = OpenRegular(AT_FDCWD, path.c_str(), O_RDONLY);
   struct stat st;
-  if (!file.valid() || ::fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode) ||
-      st.st_uid != ::getuid())
+  if (!file.valid() || ::fstat(file.get(), &st) != 0 || st.st_uid != ::getuid())
     return "";
-  const auto text =
-      ReadFile("/proc/self/fd/" + std::to_string(file.get()), PATH_MAX);
+  const auto text = ReadFd(file.get(), path, PATH_MAX);
   const std::string last =
       fmt::format("/{}", name.substr(0, name.size() - kAt.size()));
   if (!text.ok() || text.value()[0] != '/' || !text.value().ends_with(last))
@@ -148,41 +145,48 @@ void WriteAt(const std::string& path) {
 }
 
 void RemoveAt(const std::string& path) {
-  for (const std::string& at : FilesAt(path)) ::unlink(at.c_str());
+  const std::string name = path.substr(path.rfind('/') + 1) + std::string(kAt);
+  for (const std::string& base : Bases())
+    if (PathOf(base, name) == path) ::unlink((base + "/" + name).c_str());
 }
 
-// True if nobody holds the lock. Also if there is none.
-bool Dead(int dir) {
-  Fd lock(::openat(dir, kLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!lock.valid()) return errno == ENOENT;
+Fd OpenLock(int dir) { return OpenRegular(dir, kSessionLock, O_RDWR); }
+
+// Also takes it, if nobody holds it: its maker is dead.
+bool TakeLock(const Fd& lock) {
   return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-std::vector<std::string> Names(int dir) {
-  std::vector<std::string> names;
-  const int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy == -1) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy),
-                                                 &::closedir);
-  if (!list) {
-    ::close(copy);
-    return names;
-  }
-  while (const dirent* entry = ::readdir(list.get()))
-    names.push_back(entry->d_name);
-  return names;
-}
-
-void RemoveFiles(int dir) {
-  for (const std::string& name : Names(dir))
-    ::unlinkat(dir, name.c_str(), 0);  // of "." and ".." it makes nothing
+// What the maker of the session said of it in its lock, which has just been
+// opened. Nothing if this is no lock of ours.
+std::optional<SessionInfo> ReadInfo(const Fd& lock, const std::string& path) {
+  const auto text = ReadFd(lock.get(), path, kMaxInfoBytes);
+  if (!text.ok()) return std::nullopt;
+  const auto json = nlohmann::json::parse(text.value(), nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto word = [&](const char* key) {
+    const auto at = json.find(key);
+    return at != json.end() && at->is_string() ? at->get<std::string>() : "";
+  };
+  SessionInfo info;
+  info.dir = path;
+  if (const auto at = json.find("pid");
+      at != json.end() && at->is_number_integer())
+    info.pid = at->get<pid_t>();
+  info.command = word("command");
+  info.trace = word("trace");
+  info.stop_file = word("stop_file");
+  if (info.pid <= 0 || !json.contains("command") ||
+      !info.trace.starts_with('/'))
+    return std::nullopt;
+  return info;
 }
 
 // Whether it holds what programs recorded and no trace has yet.
 bool WorthKeeping(int dir) {
   bool rings = false;
   time_t newest = 0;
-  for (const std::string& name : Names(dir)) {
+  for (const std::string& name : NamesIn(dir)) {
     struct stat st;
     if (::fstatat(dir, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(st.st_mode))
@@ -193,29 +197,44 @@ bool WorthKeeping(int dir) {
   return rings && ::time(nullptr) - newest <= kKeepS;
 }
 
-void Sweep(const std::string& base) {
-  for (const std::string& name : SessionNames(base)) {
-    const std::string path = PathOf(base, name);
-    const Fd dir = OpenOwn(AT_FDCWD, path);
-    struct stat st;
-    if (!dir.valid()) {
-      // It may lie where only another container sees it.
-      const std::string at = base + "/" + name;
-      if (name.ends_with(kAt) && ::lstat(at.c_str(), &st) == 0 &&
-          ::time(nullptr) - st.st_mtime > kKeepS)
-        ::unlink(at.c_str());
-      continue;
-    }
+// Removes a dead session, if it is one of ours beyond doubt. False: it stays,
+// because there is something else in it.
+bool SweepOne(int dir, const std::string& path) {
+  struct stat st;
+  if (::fstat(dir, &st) != 0 || (st.st_mode & 0777) != 0700) return true;
+  if (path.ends_with(kUnfinished)) {
     // Its age first: to ask for the lock is to hold it for a moment, and a
     // session that is just being made would find it taken.
-    if (std::string_view(name).ends_with(kUnfinished) &&
-        (::fstat(dir.get(), &st) != 0 ||
-         ::time(nullptr) - st.st_mtime < kUnfinishedAgeS))
-      continue;
-    if (!Dead(dir.get()) || WorthKeeping(dir.get())) continue;
-    RemoveFiles(dir.get());
+    if (::time(nullptr) - st.st_mtime < kUnfinishedAgeS) return true;
+    // Without a lock there is nothing in it yet; if there is, it is not ours.
     ::rmdir(path.c_str());
-    RemoveAt(path);
+  }
+  const Fd lock = OpenLock(dir);
+  if (!lock.valid() || !TakeLock(lock) || !ReadInfo(lock, path) ||
+      WorthKeeping(dir))
+    return true;
+  const bool gone = RemoveSession(dir, path);
+  RemoveAt(path);
+  return gone;
+}
+
+// Dead sessions that lie in `base` or that a file there tells of. Those that
+// stay are added to `left`.
+void Sweep(const std::string& base, std::vector<std::string>& left) {
+  for (const std::string& name : SessionNames(base)) {
+    const std::string path = PathOf(base, name);
+    if (path.empty()) continue;
+    const Fd dir = OpenOwn(AT_FDCWD, path);
+    if (dir.valid()) {
+      if (!SweepOne(dir.get(), path)) left.push_back(path);
+      continue;
+    }
+    // It may lie where only another container sees it.
+    const std::string at = base + "/" + name;
+    struct stat st;
+    if (name.ends_with(kAt) && ::lstat(at.c_str(), &st) == 0 &&
+        ::time(nullptr) - st.st_mtime > kKeepS)
+      ::unlink(at.c_str());
   }
 }
 
@@ -232,17 +251,17 @@ std::string CommandText(const std::vector<std::string>& command) {
 
 Result<SessionDir> SessionDir::Create(SessionInfo info) {
   const std::string beside = DirectoryOf(info.trace);
-  std::vector<std::string> bases;
+  std::vector<std::string> bases, left;
   for (const std::string& base : Bases()) {
-    Sweep(base);
+    Sweep(base, left);
     if (HasRoom(base)) bases.push_back(base);
   }
-  Sweep(beside);
+  Sweep(beside, left);
   bases.push_back(beside);
 
   Error error{Error::Kind::kIo, "no place for the session directory"};
   for (const std::string& base : bases) {
-    const std::string path = base + "/" + Prefix() + Hex64();
+    const std::string path = base + "/" + SessionPrefix() + Hex64();
     const std::string unfinished = path + std::string(kUnfinished);
     if (::mkdir(unfinished.c_str(), 0700) != 0) {
       error = ErrnoError(unfinished, errno);
@@ -250,8 +269,8 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
     }
     Fd dir = OpenOwn(AT_FDCWD, unfinished);
     ::fchmod(dir.get(), 0700);  // whatever the umask, here and below
-    Fd lock(::openat(dir.get(), kLock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                     0600));
+    Fd lock(::openat(dir.get(), kSessionLock,
+                     O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     ::fchmod(lock.get(), 0600);
     const nlohmann::json json = {{"pid", ::getpid()},
                                  {"command", info.command},
@@ -269,29 +288,32 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
     const auto looked_in = Bases();
     if (!failure && std::count(looked_in.begin(), looked_in.end(), base) == 0)
       WriteAt(path);
-    if (!failure) return SessionDir(path, std::move(dir), std::move(lock));
+    if (!failure) {
+      SessionDir made(path, std::move(dir), std::move(lock));
+      made.left_ = std::move(left);
+      return made;
+    }
     error = ErrnoError(unfinished, failure);
-    RemoveFiles(dir.get());
-    ::rmdir(unfinished.c_str());
+    RemoveSession(dir.get(), unfinished);
   }
   return error;
 }
 
-void SessionDir::Remove() {
-  if (!dir_.valid()) return;
-  RemoveFiles(dir_.get());
-  ::rmdir(path_.c_str());
+bool SessionDir::Remove() {
+  if (!dir_.valid()) return true;
+  const bool gone = RemoveSession(dir_.get(), path_);
   RemoveAt(path_);
   dir_.Reset();
   lock_.Reset();
+  return gone;
 }
 
 Result<SessionDir> SessionDir::TakeOver(const std::string& path) {
   Fd dir = OpenOwn(AT_FDCWD, path);
   if (!dir.valid()) return ErrnoError(path, errno);
-  Fd lock(::openat(dir.get(), kLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  Fd lock = OpenLock(dir.get());
   if (!lock.valid()) return ErrnoError(path, errno);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+  if (!TakeLock(lock))
     return Error{Error::Kind::kUsage, path + ": still being recorded",
                  "`sonde ctl stop` ends it"};
   return SessionDir(path, std::move(dir), std::move(lock));
@@ -303,28 +325,6 @@ void SessionDir::Keep() {
 }
 
 namespace {
-
-// What the maker of the session in `dir` said of it.
-std::optional<SessionInfo> ReadInfo(int dir, const std::string& path) {
-  const auto text = ReadFile(
-      "/proc/self/fd/" + std::to_string(dir) + "/" + kLock, kMaxInfoBytes);
-  if (!text.ok()) return std::nullopt;
-  const auto json = nlohmann::json::parse(text.value(), nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto word = [&](const char* key) {
-    const auto at = json.find(key);
-    return at != json.end() && at->is_string() ? at->get<std::string>() : "";
-  };
-  SessionInfo info;
-  info.dir = path;
-  if (const auto at = json.find("pid");
-      at != json.end() && at->is_number_integer())
-    info.pid = at->get<pid_t>();
-  info.command = word("command");
-  info.trace = word("trace");
-  info.stop_file = word("stop_file");
-  return info;
-}
 
 // Those in the places where sessions are looked for, alive or not.
 std::vector<SessionInfo> Sessions(const std::string& beside, bool dead) {
@@ -338,11 +338,13 @@ std::vector<SessionInfo> Sessions(const std::string& beside, bool dead) {
       if (name.ends_with(kUnfinished)) continue;
       const std::string path = PathOf(base, name);
       const Fd dir = OpenOwn(AT_FDCWD, path);
+      if (!dir.valid()) continue;
+      const Fd lock = OpenLock(dir.get());
       struct stat st;
-      if (!dir.valid() || ::fstat(dir.get(), &st) != 0 ||
-          Dead(dir.get()) != dead || !seen.emplace(st.st_dev, st.st_ino).second)
+      if (!lock.valid() || ::fstat(dir.get(), &st) != 0 ||
+          TakeLock(lock) != dead || !seen.emplace(st.st_dev, st.st_ino).second)
         continue;
-      if (auto info = ReadInfo(dir.get(), path)) out.push_back(*info);
+      if (auto info = ReadInfo(lock, path)) out.push_back(*info);
     }
   }
   return out;
@@ -352,8 +354,9 @@ std::vector<SessionInfo> Sessions(const std::string& beside, bool dead) {
 
 Result<SessionInfo> FindSession(const std::string& path) {
   const Fd dir = OpenOwn(AT_FDCWD, path);
-  if (dir.valid() && !Dead(dir.get()))
-    if (auto info = ReadInfo(dir.get(), path)) return *info;
+  const Fd lock = dir.valid() ? OpenLock(dir.get()) : Fd();
+  if (lock.valid() && !TakeLock(lock))
+    if (auto info = ReadInfo(lock, path)) return *info;
   return Error{Error::Kind::kNotFound, path + ": no recording lives there",
                "`sonde ctl status` lists those that do"};
 }

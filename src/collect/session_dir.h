@@ -31,9 +31,11 @@ std::string CommandText(const std::vector<std::string>& command);
 //    first two then says where.
 //  - It is alive exactly as long as its maker: a file in it is locked, and the
 //    kernel unlocks it at any kind of death.
-//  - Goes away with this object. What a killed session left behind is removed
-//    by the next Create(); if there are records in it that can be recovered,
-//    only after a day.
+//  - Goes away with this object, unless there is in it what sonde did not make:
+//    that stays. What a killed session left behind is removed by the next
+//    Create(); if there are records in it that can be recovered, only after a
+//    day. A directory is a session by its whole name, its owner and mode, and
+//    what its lock says; others are not touched.
 class SessionDir {
  public:
   // `info.dir` is filled in here.
@@ -46,8 +48,10 @@ class SessionDir {
 
   const std::string& path() const { return path_; }
   int fd() const { return dir_.get(); }
-  // At once, instead of at the end.
-  void Remove();
+  // At once, instead of at the end. False: it stays, with what is not ours.
+  bool Remove();
+  // Dead ones that stay, for the same reason, as Create() has just seen.
+  const std::vector<std::string>& left() const { return left_; }
   // It stays, for another to take over.
   void Keep();
 
@@ -58,6 +62,7 @@ class SessionDir {
   std::string path_;
   Fd dir_;
   Fd lock_;
+  std::vector<std::string> left_;
 };
 
 // The session at `dir`, if it is one of this user and alive.

@@ -40,8 +40,18 @@ struct SessionDirTest : testing::Test {
     return base + "/sonde-" + std::to_string(::getuid()) + "-" + tail;
   }
 
+  // What a killed session leaves behind.
+  void MakeDead(const std::string& path) const {
+    std::filesystem::create_directories(path);
+    ::chmod(path.c_str(), 0700);
+    std::ofstream(path + "/lock")
+        << R"({"pid":1,"command":"a b","trace":"/t.sonde","stop_file":""})";
+  }
+
   std::string base;
 };
+
+constexpr char kDead[] = "0123456789abcdef";
 
 TEST_F(SessionDirTest, ALiveSessionIsFoundWithWhatItSaysOfItself) {
   const SessionDir dir = Create();
@@ -78,18 +88,16 @@ TEST_F(SessionDirTest, GoesAwayWithItsMaker) {
 
 TEST_F(SessionDirTest, DeadSessionsAreSweptAndLiveOnesNot) {
   const SessionDir alive = Create();
-  const std::string dead = Name("dead");
-  std::filesystem::create_directory(dead);
-  std::ofstream(dead + "/lock") << "{}";
+  const std::string dead = Name(kDead);
+  MakeDead(dead);
   const SessionDir next = Create();
   EXPECT_FALSE(std::filesystem::exists(dead));
   EXPECT_TRUE(std::filesystem::exists(alive.path()));
 }
 
 TEST_F(SessionDirTest, RecordsOfAKilledSessionAreKeptForADay) {
-  const std::string dead = Name("dead");
-  std::filesystem::create_directory(dead);
-  std::ofstream(dead + "/lock") << "{}";
+  const std::string dead = Name(kDead);
+  MakeDead(dead);
   std::ofstream(dead + "/1-a.ring") << "x";
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto old = now - std::chrono::hours(25);
@@ -103,8 +111,94 @@ TEST_F(SessionDirTest, RecordsOfAKilledSessionAreKeptForADay) {
   EXPECT_FALSE(std::filesystem::exists(dead));
 }
 
+TEST_F(SessionDirTest, WhatIsNotASessionBeyondDoubtIsNotTouched) {
+  const std::string lock =
+      R"({"pid":1,"command":"a b","trace":"/t.sonde","stop_file":""})";
+  const auto old =
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
+  struct Case {
+    const char* name;
+    std::string lock;  // "": none
+    mode_t mode;
+  };
+  const Case cases[] = {{"results", lock, 0700},
+                        {"0123456789abcdeF", lock, 0700},
+                        {"0123456789abcdef0", lock, 0700},
+                        {"0123456789abcdef.old", lock, 0700},
+                        {"0123456789abcde1", "", 0700},
+                        {"0123456789abcde2", "{}", 0700},
+                        {"0123456789abcde3", "[1]", 0700},
+                        {"0123456789abcde4", R"({"pid":1})", 0700},
+                        {"0123456789abcde5", lock, 0755},
+                        {"0123456789abcde6.new", "", 0700}};
+  for (const Case& one : cases) {
+    const std::string path = Name(one.name);
+    std::filesystem::create_directory(path);
+    ::chmod(path.c_str(), one.mode);
+    if (!one.lock.empty()) std::ofstream(path + "/lock") << one.lock;
+    std::ofstream(path + "/ctl") << "precious";
+    std::filesystem::last_write_time(path, old);
+  }
+  const std::string at = Name("0123456789abcde7.at");
+  std::ofstream(at) << "notes of mine";
+  std::filesystem::last_write_time(at, old);
+  { const SessionDir next = Create(); }
+  for (const Case& one : cases)
+    EXPECT_TRUE(std::filesystem::exists(Name(one.name) + "/ctl")) << one.name;
+  EXPECT_TRUE(std::filesystem::exists(at));
+}
+
+TEST_F(SessionDirTest, OnlyWhatSondeMakesIsRemovedFromASession) {
+  const std::string dead = Name(kDead);
+  MakeDead(dead);
+  std::ofstream(dead + "/control") << "x";
+  std::filesystem::create_directory(dead + "/1-a.ring");
+  { const SessionDir next = Create(); }
+  EXPECT_FALSE(std::filesystem::exists(dead)) << "an empty directory goes";
+  MakeDead(dead);
+  std::ofstream(dead + "/control") << "x";
+  std::ofstream(dead + "/notes") << "precious";
+  {
+    const SessionDir next = Create();
+    EXPECT_EQ(next.left(), std::vector<std::string>{dead});
+    std::ofstream(next.path() + "/notes") << "precious";
+  }
+  EXPECT_TRUE(std::filesystem::exists(dead + "/notes"));
+  EXPECT_FALSE(std::filesystem::exists(dead + "/control"));
+  SessionDir next = Create();
+  EXPECT_TRUE(next.left().empty()) << "said once";
+  std::ofstream(next.path() + "/notes") << "precious";
+  EXPECT_FALSE(next.Remove());
+  EXPECT_TRUE(std::filesystem::exists(next.path() + "/notes"));
+}
+
+TEST_F(SessionDirTest, AnOldSessionInTheMakingGoesIfItIsEmpty) {
+  const std::string left = Name("0123456789abcdef.new");
+  std::filesystem::create_directory(left);
+  ::chmod(left.c_str(), 0700);
+  std::filesystem::last_write_time(
+      left,
+      std::filesystem::file_time_type::clock::now() - std::chrono::minutes(5));
+  const SessionDir next = Create();
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+// A FIFO would hang whoever opens it.
+TEST_F(SessionDirTest, ALockThatIsNoFileIsNoSession) {
+  const std::string path = Name(kDead);
+  std::filesystem::create_directory(path);
+  ::chmod(path.c_str(), 0700);
+  ASSERT_EQ(::mkfifo((path + "/lock").c_str(), 0600), 0);
+  EXPECT_FALSE(FindSession(path).ok());
+  EXPECT_FALSE(SessionDir::TakeOver(path).ok());
+  for (const SessionInfo& one : DeadSessions(base + "/t.sonde"))
+    EXPECT_NE(one.dir, path);
+  { const SessionDir next = Create(); }
+  EXPECT_TRUE(std::filesystem::exists(path + "/lock"));
+}
+
 TEST_F(SessionDirTest, ASessionInTheMakingIsNotSwept) {
-  const std::string young = Name("young.new");
+  const std::string young = Name("0123456789abcdef.new");
   std::filesystem::create_directory(young);
   const SessionDir next = Create();
   EXPECT_TRUE(std::filesystem::exists(young));
@@ -146,13 +240,14 @@ TEST_F(SessionDirTest, OneElsewhereIsFoundByTheFileThatSaysWhere) {
 
 TEST_F(SessionDirTest, TheFileThatSaysWhereGoesWithItsSession) {
   const std::string there =
-      base + "/there/sonde-" + std::to_string(::getuid()) + "-dead";
-  const std::string at = Name("dead.at"), lost = Name("lost.at");
-  std::filesystem::create_directories(there);
-  std::ofstream(there + "/lock") << "{}";
+      base + "/there/sonde-" + std::to_string(::getuid()) + "-" + kDead;
+  const std::string at = Name("0123456789abcdef.at"),
+                    lost = Name("0123456789abcde0.at");
+  MakeDead(there);
   std::ofstream(there + "/1-a.ring") << "x";
   std::ofstream(at) << there;
-  std::ofstream(lost) << base + "/nowhere" + Name("lost").substr(base.size());
+  std::ofstream(lost) << base + "/nowhere" +
+                             Name("0123456789abcde0").substr(base.size());
   { const SessionDir next = Create(); }
   EXPECT_TRUE(std::filesystem::exists(at)) << "it can be recovered";
   EXPECT_TRUE(std::filesystem::exists(lost)) << "another may see it";
@@ -168,13 +263,13 @@ TEST_F(SessionDirTest, TheFileThatSaysWhereGoesWithItsSession) {
 
 TEST_F(SessionDirTest, ALinkIsNoSession) {
   const SessionDir dir = Create();
-  const std::string link = Name("link");
+  const std::string link = Name("0123456789abcdef");
   std::filesystem::create_symlink(dir.path(), link);
   EXPECT_FALSE(FindSession(link).ok());
 }
 
 TEST_F(SessionDirTest, NonsenseInTheLockIsNoSession) {
-  const std::string path = Name("strange");
+  const std::string path = Name(kDead);
   std::filesystem::create_directory(path);
   std::ofstream(path + "/lock") << "[1, 2";
   const Fd lock(::open((path + "/lock").c_str(), O_RDWR | O_CLOEXEC));

@@ -358,6 +358,7 @@ Status SessionLoop::EndRecording(End by) {
 
 void SessionLoop::CloseSession() {
   control_.reset();
+  if (dir_ && !dir_->Remove()) options_.on_left(dir_->path());
   dir_.reset();
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -30,7 +31,23 @@ Error Refuse(const std::string& path, const std::string& why) {
   return {Error::Kind::kUsage, Called(path) + ": " + why, kHint};
 }
 
+// Where `path` is, whatever links lead to it, also if nothing is there yet.
+std::filesystem::path PlaceOf(const std::string& path) {
+  std::error_code failure;
+  auto place = std::filesystem::weakly_canonical(path, failure);
+  return failure ? std::filesystem::path(path) : place;
+}
+
 }  // namespace
+
+Status StopFile::CheckApart(const std::string& path, const std::string& ours) {
+  struct stat a, b;
+  const bool same = ::stat(path.c_str(), &a) == 0 &&
+                    ::stat(ours.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
+                    a.st_ino == b.st_ino;
+  if (!same && PlaceOf(path) != PlaceOf(ours)) return Ok();
+  return Refuse(path, "is a file of the recording itself");
+}
 
 Result<StopFile> StopFile::Prepare(std::string path, bool awaited) {
   struct stat st = {};

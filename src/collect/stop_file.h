@@ -21,6 +21,10 @@ namespace sonde {
 //    wait for the same one.
 class StopFile {
  public:
+  // Refuses a stop file at `path` that is one of the recording's own files, by
+  // whatever links and spelling: making that would end the recording.
+  static Status CheckApart(const std::string& path, const std::string& ours);
+
   // `awaited`: another live recording waits for it.
   static Result<StopFile> Prepare(std::string path, bool awaited);
 

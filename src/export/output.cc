@@ -7,7 +7,23 @@
 #include <cstdio>
 #include <utility>
 
+#include "trace/frame.h"
+#include "trace/source.h"
+
 namespace sonde {
+
+namespace {
+
+// Or its journal: what was recorded cannot be made again.
+bool IsTrace(const std::string& path) {
+  const auto file = Source::OpenFile(path);
+  if (!file.ok()) return false;
+  std::string head;
+  file.value()->Read(0, kFileHeaderSize, head);
+  return FileHeader::Decode(head).has_value();
+}
+
+}  // namespace
 
 std::string PartialName(const std::string& path) {
   return path + ".partial-" + std::to_string(::getpid());
@@ -22,6 +38,12 @@ Status CheckReplace(const std::string& path, bool force) {
   if (!force)
     return Error{Error::Kind::kUsage, path + ": exists already",
                  "--force replaces it, -o names another"};
+  if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+    return Error{Error::Kind::kUsage, path + ": is not a file",
+                 "name one with -o"};
+  if (IsTrace(path))
+    return Error{Error::Kind::kUsage, path + ": is a trace, and stays one",
+                 "name another file with -o"};
   return Ok();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
+#include "trace/journal.h"
 
 namespace sonde {
 
@@ -196,8 +197,9 @@ void TraceWriter::StartJournal() {
   FileHeader header = header_;
   header.journal = true;
   if (!journal_) {
-    // An old journal of that name belongs to a trace that is gone.
-    auto sink = FileSink::Create(path_ + ".journal", true, 0);
+    // An old journal of that name belongs to a trace that is replaced.
+    const std::string path = path_ + ".journal";
+    auto sink = FileSink::Create(path, options_.replace && IsJournal(path), 0);
     if (!sink.ok()) return;
     journal_ = sink.Take();
   } else if (!journal_->Truncate(0).ok()) {

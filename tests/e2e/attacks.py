@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""The record side among users' files and hostile targets: nothing of anybody
+else's is removed, and nothing that a target leaves in its session hangs us."""
+
+import json
+import os
+import stat
+import subprocess
+
+from common import Runner, Failure, equal, true
+
+run = Runner()
+BUILD = os.path.dirname(os.path.dirname(run.sonde))
+# A place of its own for sessions: other runs here must not sweep it.
+os.environ["XDG_RUNTIME_DIR"] = run.dir
+DIGITS = "0123456789abcdef"
+
+
+def sonde(*words, cwd=None, code=0, seconds=60, env=None):
+    try:
+        done = subprocess.run([run.sonde, *words], capture_output=True, text=True,
+                              timeout=seconds, cwd=cwd, env=env)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{words}: hangs") from None
+    if code is not None:
+        equal(f"status of {words}: {done.stderr}", done.returncode, code)
+    return done
+
+
+def query(trace, sql):
+    return json.loads(sonde("query", "--json", trace, sql).stdout)["rows"]
+
+
+def sessions():
+    """What lies where sessions are made."""
+    return [name for name in os.listdir(run.dir) if name.startswith("sonde-")]
+
+
+# --- Files of the user ---------------------------------------------------------
+
+
+def a_users_directory_is_no_session():
+    for name, mode in ((f"sonde-{os.getuid()}-results", 0o700),
+                       (f"sonde-{os.getuid()}-{DIGITS}", 0o755),
+                       (f"sonde-{os.getuid()}-{DIGITS}", 0o700)):
+        here = os.path.dirname(run.path("x"))
+        os.mkdir(os.path.join(here, name), mode)
+        for file in ("data.txt", "1-a.ring", "control"):
+            with open(os.path.join(here, name, file), "w") as out:
+                out.write("precious")
+            os.utime(os.path.join(here, name, file), (0, 0))
+        sonde("run", "--quiet", "-o", "t.sonde", "--", "true", cwd=here)
+        equal(f"in {name}", sorted(os.listdir(os.path.join(here, name))),
+              ["1-a.ring", "control", "data.txt"])
+
+
+def a_users_file_in_a_session_stays():
+    done = sonde("run", "-o", run.path("t.sonde"), "--", "sh", "-c",
+                 "echo said by the command >&2; cd $SONDE_SESSION; echo precious > notes; mkdir 1-a.ring empty; "
+                 "echo $SONDE_SESSION")
+    session = done.stdout.strip()
+    equal("what is left", os.listdir(session), ["notes"])
+    equal("said", done.stderr.count(f"{session} stays"), 1)
+    true("the command's words come first", done.stderr.startswith("said by the command"))
+    done = sonde("run", "-o", run.path("t.sonde"), "--", "true")
+    equal("said again", done.stderr.count("stays"), 0)
+    equal("what is left", os.listdir(session), ["notes"])
+    os.unlink(os.path.join(session, "notes"))
+    os.rmdir(session)
+
+
+def empty_directories_in_a_session_go_with_it():
+    sonde("run", "--quiet", "-o", run.path("t.sonde"), "--", "sh", "-c",
+          "mkdir $SONDE_SESSION/1-a.ring $SONDE_SESSION/1-a.tails")
+    equal("sessions", sessions(), [])
+
+
+def a_users_journal_is_not_replaced():
+    trace = run.path("x.sonde")
+    with open(trace + ".journal", "w") as out:
+        out.write("precious")
+    for options in ((), ("--force",)):
+        done = sonde("run", *options, "-o", trace, "--", "true", code=125)
+        true(done.stderr, f"{trace}.journal: exists" in done.stderr)
+        true("hint", "-o" in done.stderr)
+        equal("traces", os.path.exists(trace), False)
+        with open(trace + ".journal") as file:
+            equal("it", file.read(), "precious")
+
+
+def the_journal_of_a_killed_recording_needs_force():
+    trace = run.path("x.sonde")
+    sonde("run", "--quiet", "-o", trace, "--", "sh", "-c", "kill -9 $PPID", code=-9)
+    true("a journal", os.path.exists(trace + ".journal"))
+    os.unlink(trace)
+    done = sonde("run", "-o", trace, "--", "true", code=125)
+    true(done.stderr, "--force" in done.stderr and "sonde recover" in done.stderr)
+    # Nothing is gone as long as no command has run.
+    sonde("run", "--force", "-o", trace, "--", "./no-such-command", code=127)
+    true("the journal is back", os.path.exists(trace + ".journal"))
+    sonde("run", "--quiet", "--force", "-o", trace, "--", "true")
+    equal("beside the trace", os.listdir(os.path.dirname(trace)), ["x.sonde"])
+
+
+def a_stop_file_is_no_file_of_the_recording():
+    here = os.path.dirname(run.path("x"))
+    os.symlink(here, os.path.join(here, "link"))
+    for name in ("t.sonde", "./t.sonde", "link/t.sonde", "link/./t.sonde.journal",
+                 os.path.join(here, "t.sonde.journal")):
+        done = sonde("run", "-o", "t.sonde", "--stop-file", name, "--", "true",
+                     cwd=here, code=125)
+        true(f"{name}: {done.stderr}", "of the recording itself" in done.stderr)
+        equal("lines", len(done.stderr.splitlines()), 2)
+        equal("made", sorted(os.listdir(here)), ["link"])
+    done = sonde("watch", "--pid", str(os.getpid()), "--background", "-o", "t.sonde",
+                 "--stop-file", "t.sonde.txt", cwd=here, code=None)
+    true(done.stderr, "of the recording itself" in done.stderr)
+    equal("made", sorted(os.listdir(here)), ["link"])
+
+
+def recover_replaces_nothing_but_its_trace():
+    trace = run.path("x.sonde")
+    sonde("run", "--quiet", "-o", trace, "--", "sh", "-c", "kill -9 $PPID", code=-9)
+    with open(trace + ".recovered", "w") as out:
+        out.write("precious")
+    done = sonde("recover", trace, "-o", os.path.dirname(trace), "--force", code=2)
+    true(done.stderr, "is not a file" in done.stderr)
+    sonde("recover", "--quiet", trace)
+    equal("left", sorted(os.listdir(os.path.dirname(trace))),
+          ["x.sonde", "x.sonde.recovered"])
+    with open(trace + ".recovered") as file:
+        equal("it", file.read(), "precious")
+
+
+def an_export_replaces_files_only():
+    trace = run.path("x.sonde")
+    sonde("run", "--quiet", "-o", trace, "--", "true")
+    fifo = trace + ".fifo"
+    os.mkfifo(fifo)
+    sonde("export", trace, "--to", "sqlite", "-o", fifo, "--force", code=2)
+    true("it is still there", stat.S_ISFIFO(os.lstat(fifo).st_mode))
+    for words in (("export", trace, "--to", "text", "-o", trace),
+                  ("export", trace, "--to", "sqlite", "-o", trace),
+                  ("report", trace, "--html", trace)):
+        done = sonde(*words, "--force", code=2)
+        true(done.stderr, "is a trace" in done.stderr)
+    run.check(trace)
+
+
+for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
+             empty_directories_in_a_session_go_with_it,
+             a_users_journal_is_not_replaced,
+             the_journal_of_a_killed_recording_needs_force,
+             a_stop_file_is_no_file_of_the_recording,
+             recover_replaces_nothing_but_its_trace, an_export_replaces_files_only):
+    run.case(test.__name__, test)
+run.done()
