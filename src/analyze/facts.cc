@@ -443,8 +443,7 @@ class Builder {
       w.judged =
           w.known && w.from_ns >= run_.judged_from_ns.value_or(w.from_ns);
     JudgedFacts& judged = facts_.judged;
-    judged = {run_.cpu_wall_ns, run_.cores_used, facts_.machine.other_cores,
-              facts_.machine.psi_io_some};
+    judged = {run_.cpu_wall_ns, run_.cores_used, facts_.machine.other_cores};
     if (!run_.judged_from_ns) return;
     double cpu_ns = 0;
     judged.wall_ns = 0;
@@ -458,15 +457,6 @@ class Builder {
       judged.cores_used =
           Ratio(AsNs(cpu_ns), static_cast<double>(judged.wall_ns));
     judged.other_cores = OtherCores(judged.wall_ns, &CpuWindow::judged);
-    judged.psi_io_some.reset();
-    const SeriesStat* io =
-        scan_.Find(Series::Scope::kMachine, 0, "psi_io_some_ns");
-    if (io == nullptr || !io->at_judged) return;
-    const int64_t ns = Elapsed(std::max(*run_.judged_from_ns, io->first_ns),
-                               Add(io->first_ns, io->covered_ns));
-    if (ns > 0)
-      judged.psi_io_some = std::clamp(
-          (io->last - *io->at_judged) / static_cast<double>(ns), 0.0, 1.0);
   }
 
   void FindOverhead() {

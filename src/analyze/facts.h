@@ -139,7 +139,6 @@ struct RunFacts {
 struct JudgedFacts {
   int64_t wall_ns = 0;
   MaybeNumber cores_used, other_cores;
-  MaybeNumber psi_io_some;
 };
 
 // What happened in one short stretch of the run. All windows are equally long

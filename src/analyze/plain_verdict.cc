@@ -9,6 +9,7 @@
 #include "analyze/command_words.h"
 #include "analyze/neighbours.h"
 #include "analyze/scan.h"
+#include "analyze/sleepers.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
@@ -19,6 +20,8 @@ namespace {
 
 // Below this many cores, a run mostly waits.
 constexpr double kWaitingCores = 0.25;
+// What so many of its threads wait for is told.
+constexpr size_t kMostSleepers = 2;
 
 // "0.4 of 2 cores", or "0.4 cores" if nobody knows of how many; and when, if
 // that is not the whole run.
@@ -137,11 +140,15 @@ PlainVerdict TooFewSamples(const Facts& facts) {
 
 std::string FindTheWait(const Facts& facts) {
   std::string out = "More or faster cores will not help. ";
-  if (facts.judged.psi_io_some.value_or(0) >= kHeldUp)
+  const double blocked = OwnBlocked(facts).value_or(0);
+  if (blocked >= kHeldUp)
     out += fmt::format(
-        "Storage was waited for {} of the time: read ahead, read less, or keep "
-        "the data in memory. ",
-        FormatShare(*facts.judged.psi_io_some));
+        "Its threads were blocked for {} of the time, mostly by storage: read "
+        "ahead, read less, or keep the data in memory. ",
+        FormatShare(blocked));
+  for (const std::string& sleeper :
+       SleepersAt(facts, facts.run.end_ns - 1, kMostSleepers))
+    out += sleeper + " ";
   const std::string pid = WatchedPid(facts);
   return out + "See in which system calls it waits: strace -f -c -w " +
          (!Watched(facts) ? CommandForShell(*facts.store)

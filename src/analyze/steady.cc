@@ -129,6 +129,15 @@ bool HeldUpByOthers(const Facts& facts) {
          facts.judged.other_cores.value_or(0) >= kSharedMachine * capacity;
 }
 
+MaybeNumber OwnBlocked(const Facts& facts) {
+  MaybeNumber ns;
+  for (const ProcessFacts& p : facts.processes)
+    if (p.blocked_ns) ns = ns.value_or(0) + static_cast<double>(*p.blocked_ns);
+  if (!ns) return std::nullopt;
+  return std::min(
+      1.0, *ns / std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
+}
+
 double WakeUps(const Facts& facts) {
   double sum = 0;
   for (const ProcessFacts& p : facts.processes)

@@ -52,6 +52,11 @@ double GreatestWait(const Facts& facts);
 // known.
 bool HeldUpByOthers(const Facts& facts);
 
+// The share of the run in which threads of it were blocked in the kernel,
+// mostly for a disk: by their own states, not by what others wait for. Absent
+// if nobody looked.
+MaybeNumber OwnBlocked(const Facts& facts);
+
 // How often its threads went to sleep and were woken, a second.
 double WakeUps(const Facts& facts);
 

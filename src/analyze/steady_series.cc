@@ -55,6 +55,15 @@ SeriesView SteadySeries::Find(std::string_view name) const {
   return series == nullptr ? SeriesView() : Of(*series);
 }
 
+SeriesView SteadySeries::OwnPressure() const {
+  const SeriesView psi = Find("psi_io");
+  const MaybeNumber blocked = OwnBlocked(facts_);
+  if (!blocked || psi.Mean() <= *blocked) return psi;
+  RegularSeries own = psi.part();
+  for (double& value : own.values) value *= *blocked / psi.Mean();
+  return SeriesView(std::move(own));
+}
+
 SeriesView SteadySeries::Of(const RegularSeries& series) const {
   return SeriesView(series.Part(from_, to_));
 }

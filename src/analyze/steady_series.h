@@ -47,6 +47,9 @@ class SteadySeries {
   double ShareWhere(const std::function<bool(size_t window)>& test) const;
   // Length of the steady part by that of the run.
   double OfRun() const { return of_run_; }
+  // Of psi_io, the machine's pressure, what the program's own threads can have
+  // felt (OwnBlocked); all of it if their states were not collected.
+  SeriesView OwnPressure() const;
   // What the disks did was the program's work: it moved at least 20 % of their
   // bytes (a file system with a journal writes three times what is small), and
   // 64 kB/s. Disks and pressure are those of the whole machine.

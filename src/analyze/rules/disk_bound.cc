@@ -8,9 +8,9 @@
 // each request; that is not the program computing. If it does next to nothing
 // but that (kNoCode), kWaitsALittle is enough. Both together must take most of
 // the time (kOccupied): one that sleeps has time for its disk.
-// Pressure and disks are the machine's, so the program must have moved its part
-// of the bytes itself. A thread that fills a core does not wait for a disk,
-// whatever the others do.
+// Pressure and disks are the machine's, so the program's own threads must have
+// been blocked, and it must have moved its part of the bytes itself. A thread
+// that fills a core does not wait for a disk, whatever the others do.
 
 #include <fmt/format.h>
 
@@ -70,7 +70,7 @@ Outcome DiskBound(const Facts& facts) {
   const SteadySeries series(facts, steady);
   const SeriesView read = series.Find("tree_read");
   const SeriesView write = series.Find("tree_write");
-  const SeriesView psi = series.Find("psi_io");
+  const SeriesView psi = series.OwnPressure();
   const SeriesView cgroup_psi = series.Find("cgroup_psi_io");
   const SeriesView busy = series.Find("disk_busy");
   const SeriesView iowait = series.Find("iowait");

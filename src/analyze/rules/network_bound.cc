@@ -60,7 +60,7 @@ struct Blame {
 
   explicit Blame(const SteadySeries& series)
       : thread(series.Find("busiest_thread")),
-        psi(series.Find("psi_io")),
+        psi(series.OwnPressure()),
         disk(series.Find("disk_busy")) {}
   bool Nobody(size_t i) const {
     return thread.At(i) < kComputes && psi.At(i) < kWaits &&

@@ -155,7 +155,7 @@ Outcome SmallFiles(const Facts& facts) {
       copies ? limit : std::min(limit, calls.Mean() * kCallSeconds);
   const double cost_share = cores > 0 ? std::min(1.0, cost / cores) : 0;
   const double stalled =
-      std::min(1.0, std::max(series.Find("psi_io").Mean(),
+      std::min(1.0, std::max(series.OwnPressure().Mean(),
                              series.Find("cgroup_psi_io").Mean()));
   const double from_disk = series.Find("tree_read").Mean();
   const double each = chars.Mean() / calls.Mean();
