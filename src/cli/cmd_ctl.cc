@@ -17,7 +17,7 @@ namespace sonde {
 namespace {
 
 constexpr char kHelp[] =
-    R"(usage: sonde ctl REQUEST [--session DIR|PID] [--json]
+    R"(usage: sonde ctl REQUEST [--session TRACE|PID|DIR] [--json]
 
   sonde ctl status              what is being recorded, since when; of all
                                 recordings, if there are several
@@ -26,10 +26,12 @@ constexpr char kHelp[] =
   sonde ctl resume
   sonde ctl stop                end the recording; the command goes on
 
-  --session DIR|PID  which recording, if there are several: its directory, or
-                     the process id of its `sonde run` or `sonde watch`
-  --json             the answer as JSON
-  -h, --help         this text
+  --session TRACE|PID|DIR
+                  which recording, if there are several: the trace it writes,
+                  the process id of its `sonde run` or `sonde watch`, or its
+                  directory
+  --json          the answer as JSON
+  -h, --help      this text
 
 Inside a recorded command, its own recording is meant.
 )";
@@ -54,23 +56,41 @@ Error NothingRecorded() {
           "`sonde run -- COMMAND` starts a recording"};
 }
 
+// Whether both name one file, which need not be there.
+bool SameFile(const std::string& a, const std::string& b) {
+  const auto full = [](const std::string& path) {
+    std::error_code failure;
+    const auto out = std::filesystem::weakly_canonical(
+        std::filesystem::absolute(path, failure), failure);
+    return failure ? std::string() : out.string();
+  };
+  return !full(a).empty() && full(a) == full(b);
+}
+
+Result<SessionInfo> ChooseNamed(const std::string& wanted) {
+  const std::vector<SessionInfo> live = LiveSessions();
+  for (const SessionInfo& s : live)
+    if (std::to_string(s.pid) == wanted || SameFile(s.trace, wanted)) return s;
+  std::error_code failure;
+  if (std::filesystem::is_directory(wanted, failure))
+    return FindSession(wanted);
+  return Error{Error::Kind::kNotFound,
+               IsNumber(wanted) ? "ctl: process " + wanted + " records nothing"
+                                : "ctl: " + Printable(wanted, 4096) +
+                                      " is not being recorded",
+               live.empty() ? "" : "these are:" + List(live)};
+}
+
 Result<SessionInfo> Choose(const std::string& wanted) {
-  if (!wanted.empty() && !IsNumber(wanted)) return FindSession(wanted);
+  if (!wanted.empty()) return ChooseNamed(wanted);
   const char* own = ::secure_getenv("SONDE_SESSION");
-  if (wanted.empty() && own && *own)
+  if (own && *own)
     if (auto session = FindSession(own); session.ok()) return session;
   const std::vector<SessionInfo> live = LiveSessions();
-  if (wanted.empty()) {
-    if (live.size() == 1) return live[0];
-    if (live.empty()) return NothingRecorded();
-    return Error{Error::Kind::kUsage, "ctl: there are several recordings",
-                 "say which:" + List(live)};
-  }
-  for (const SessionInfo& s : live)
-    if (std::to_string(s.pid) == wanted) return s;
-  return Error{Error::Kind::kNotFound,
-               "ctl: process " + wanted + " records nothing",
-               live.empty() ? "" : "these do:" + List(live)};
+  if (live.size() == 1) return live[0];
+  if (live.empty()) return NothingRecorded();
+  return Error{Error::Kind::kUsage, "ctl: there are several recordings",
+               "say which:" + List(live)};
 }
 
 // The recordings whose status is wanted: those that are named or meant, else

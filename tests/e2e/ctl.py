@@ -181,6 +181,28 @@ def inside_the_command_its_own_session_is_meant():
     equal("other", run.check(other.trace)["session"], [])
 
 
+def session_by_the_trace_it_writes():
+    a, b = Session(), Session()
+    relative = os.path.relpath(b.trace)
+    found = json.loads(run.ctl("status", "--session", relative, "--json").stdout)
+    equal("relative", found["trace"], b.trace)
+    link = run.path("link-to-folder")
+    os.symlink(os.path.dirname(a.trace), link)
+    through = os.path.join(link, os.path.basename(a.trace))
+    found = json.loads(run.ctl("status", "--session", through, "--json").stdout)
+    equal("through a link", found["pid"], a.process.pid)
+    stopped = run.ctl("stop", "--session", a.trace)
+    equal("status", stopped.returncode, 0)
+    true("says which", a.trace in stopped.stdout)
+    b.ok("status")
+    again = run.ctl("stop", "--session", a.trace)
+    equal("status", again.returncode, 1)
+    true(f"says so: {again.stderr}", f"{a.trace} is not being recorded" in again.stderr
+         and f"--session {b.process.pid}" in again.stderr)
+    for s in (a, b):
+        s.end()
+
+
 def session_by_its_directory():
     s = Session(command=("sh", "-c", "echo $SONDE_SESSION; cat"))
     where = s.process.stdout.readline().decode().strip()
@@ -275,6 +297,7 @@ for test in (nothing_recorded_is_said, wrong_words_are_refused,
              only_session_needs_no_name, two_sessions_need_a_name,
              status_is_of_all_sessions, size_has_the_journal_in_it,
              inside_the_command_its_own_session_is_meant, session_by_its_directory,
+             session_by_the_trace_it_writes,
              a_session_beside_its_trace_is_found_from_elsewhere,
              hostile_peers_do_not_hold_the_loop):
     run.case(test.__name__, test)
