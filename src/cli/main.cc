@@ -104,6 +104,37 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// What other tools call it, and people try first.
+struct UsualWord {
+  std::string_view word;
+  const char* ours;
+};
+constexpr UsualWord kUsualWords[] = {
+    {"record", "run"},        {"profile", "run"},    {"prof", "run"},
+    {"start", "run"},         {"exec", "run"},       {"launch", "run"},
+    {"trace", "run"},         {"stat", "run"},       {"time", "run"},
+    {"attach", "watch"},      {"monitor", "watch"},  {"top", "watch"},
+    {"live", "watch"},        {"analyze", "report"}, {"analyse", "report"},
+    {"show", "report"},       {"open", "report"},    {"view", "report"},
+    {"stats", "report"},      {"summary", "report"}, {"print", "report"},
+    {"sql", "query"},         {"tables", "query"},   {"convert", "export"},
+    {"dump", "export"},       {"to", "export"},      {"stop", "ctl stop"},
+    {"pause", "ctl pause"},   {"mark", "ctl mark"},  {"resume", "ctl resume"},
+    {"status", "ctl status"}, {"check", "doctor"},   {"info", "doctor"},
+    {"list", "doctor"},       {"repair", "recover"}, {"finish", "recover"},
+};
+
+std::string HintFor(std::string_view word) {
+  std::string meant;
+  for (const Command& c : Commands())
+    if (Distance(word, c.name) <= 2) meant = c.name;
+  // A word of its own comes before one that is spelt like ours.
+  for (const UsualWord& usual : kUsualWords)
+    if (word == usual.word) meant = usual.ours;
+  return meant.empty() ? "`sonde help` lists them"
+                       : "did you mean `sonde " + meant + "`?";
+}
+
 int Main(const Args& args) {
   if (args.size() == 2 && args[0] == "help") return Main({args[1], "--help"});
   if (args.empty() || args[0] == "help" || args[0] == "--help" ||
@@ -118,12 +149,8 @@ int Main(const Args& args) {
     const auto code = c.run({args.begin() + 1, args.end()});
     return code.ok() ? code.value() : Fail(code.error());
   }
-  std::string hint = "`sonde help` lists them";
-  for (const Command& c : Commands())
-    if (Distance(args[0], c.name) <= 2)
-      hint = std::string("did you mean `sonde ") + c.name + "`?";
-  return Fail(
-      {Error::Kind::kUsage, "no command called '" + args[0] + "'", hint});
+  return Fail({Error::Kind::kUsage, "no command called '" + args[0] + "'",
+               HintFor(args[0])});
 }
 
 }  // namespace
