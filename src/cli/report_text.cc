@@ -59,6 +59,22 @@ Lines FindingLines(const Report& report, const Finding& f, size_t evidence) {
   return out;
 }
 
+// The findings behind the first one, each in at most that many lines.
+Lines MoreLines(const Report& report, size_t lines_of_each) {
+  const std::vector<Finding>& findings = report.judgement.findings;
+  if (findings.size() < 2) return {};
+  const size_t more = findings.size() - 1;
+  Lines out = {fmt::format("{} more finding{}:", more, more == 1 ? "" : "s")};
+  for (size_t i = 1; i < findings.size(); ++i) {
+    const std::string text =
+        fmt::format("{}: {}", findings[i].rule, findings[i].summary);
+    Lines lines = Wrap("  - ", text);
+    if (lines.size() > lines_of_each) lines = {Cut("  - " + text, kColumns)};
+    Append(out, std::move(lines));
+  }
+  return out;
+}
+
 // Rules that could not judge, those with the same reason together.
 Lines NotJudgedLines(const Report& report) {
   if (report.facts.EndedInDelay()) return {};  // the verdict says it
@@ -281,6 +297,8 @@ std::string SummaryText(const Report& report) {
   parts.push_back(report.judgement.findings.empty()
                       ? Wrap("  Do:   ", report.judgement.advice)
                       : FindingLines(report, report.judgement.findings[0], 2));
+  const size_t more = parts.size();
+  parts.push_back(MoreLines(report, SIZE_MAX));
   parts.push_back(RunLines(report));
   parts.push_back(CgroupLines(facts, true));
   parts.push_back(MachineLines(facts, true));
@@ -299,6 +317,7 @@ std::string SummaryText(const Report& report) {
     return lines;
   };
   if (count() > kSummaryLines) parts[table].clear();
+  if (count() > kSummaryLines) parts[more] = MoreLines(report, 1);
   while (count() > kSummaryLines) {
     Lines& longest = *std::max_element(
         parts.begin(), parts.end(),
