@@ -175,4 +175,20 @@ std::string CallProcess(const ProcessFacts& process, size_t max_chars) {
                      Printable(shown, max_chars - name.size() - brackets));
 }
 
+std::string CallThread(const ProcessFacts& process, const ThreadFacts& thread) {
+  const auto is_main = [&](const ThreadFacts& t) {
+    return t.row.tid == process.row.pid;
+  };
+  const std::string of = CallProcess(process);
+  if (is_main(thread)) return "the main thread of " + of;
+  const auto main =
+      std::find_if(process.threads.begin(), process.threads.end(), is_main);
+  const bool own_name =
+      !thread.name.empty() && thread.name != process.name &&
+      (main == process.threads.end() || thread.name != main->name);
+  return own_name
+             ? fmt::format("thread {} of {}", Printable(thread.name, 24), of)
+             : fmt::format("thread {} of {}", thread.row.tid, of);
+}
+
 }  // namespace sonde

@@ -67,6 +67,9 @@ bool IsPython(const ProcessFacts& process);
 // and cut short, else its name, else its number. A name that it gave itself
 // comes first: "rank 3 (python3 train.py)". Safe to print.
 std::string CallProcess(const ProcessFacts& process, size_t max_chars = 40);
+// One of its threads: by its role if it is the main one, by its name, by its
+// number where the name is only the program's.
+std::string CallThread(const ProcessFacts& process, const ThreadFacts& thread);
 
 }  // namespace sonde
 

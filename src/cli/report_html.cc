@@ -136,8 +136,8 @@ class Page {
           Escaped(Stretch(facts_.run, e.from_ns, e.to_ns)));
     Put("</ul>\n<p><strong>Do:</strong> {}</p>\n", Escaped(finding.advice));
     if (finding.gain)
-      Put("<p><strong>Gain:</strong> {} of the run's time {}</p>\n",
-          FormatShare(finding.gain->share), Escaped(finding.gain->how));
+      Put("<p><strong>Gain:</strong> {}</p>\n",
+          Escaped(GainText(*finding.gain)));
     out_ += "</article>\n";
   }
 
@@ -280,18 +280,19 @@ class Page {
         threads.begin(), threads.end(), [](const auto& a, const auto& b) {
           return a.second->cpu_ns.value_or(-1) > b.second->cpu_ns.value_or(-1);
         });
-    Table("Threads",
-          {"Thread", "of process", "CPU", "share", "cores", "waited"},
-          threads.size(), [&](size_t i) -> std::vector<Cell> {
-            const auto& [p, t] = threads[i];
-            return {{fmt::format("{} {}", t->row.tid,
-                                 Printable(t->name, kNameChars))},
-                    OfCount(p->row.number),
-                    OfDuration(t->cpu_ns),
-                    OfShare(t->cpu_share),
-                    OfCores(t->cores_used),
-                    OfDuration(t->wait_ns)};
-          });
+    Table(
+        "Threads",
+        {"Thread", "of process", "CPU", "share", "cores", "waited for a core"},
+        threads.size(), [&](size_t i) -> std::vector<Cell> {
+          const auto& [p, t] = threads[i];
+          return {{fmt::format("{} {}", t->row.tid,
+                               Printable(t->name, kNameChars))},
+                  OfCount(p->row.number),
+                  OfDuration(t->cpu_ns),
+                  OfShare(t->cpu_share),
+                  OfCores(t->cores_used),
+                  OfDuration(t->wait_ns)};
+        });
   }
 
   void Slices() {

@@ -52,10 +52,7 @@ Lines FindingLines(const Report& report, const Finding& f, size_t evidence) {
                                                      f.evidence[i].from_ns,
                                                      f.evidence[i].to_ns)));
   Append(out, Wrap("  Do:   ", f.advice));
-  if (f.gain)
-    Append(out, Wrap("  Gain: ",
-                     fmt::format("{} of the run's time {}",
-                                 FormatShare(f.gain->share), f.gain->how)));
+  if (f.gain) Append(out, Wrap("  Gain: ", GainText(*f.gain)));
   return out;
 }
 
@@ -186,8 +183,11 @@ Lines ThreadLines(const Facts& facts) {
   if (facts.processes.empty() || facts.processes.front().threads.size() < 2)
     return out;
   const ProcessFacts& p = facts.processes.front();
-  static const std::vector<Column> kTable = {
-      {"", 26}, {"CPU", 8}, {"share", 8}, {"cores", 7}, {"waited", 9}};
+  static const std::vector<Column> kTable = {{"", 26},
+                                             {"CPU", 8},
+                                             {"share", 8},
+                                             {"cores", 7},
+                                             {"waited for a core", 19}};
   std::vector<Column> titled = kTable;
   const std::string title = fmt::format("Thread of {}", p.row.number);
   titled[0].title = title.c_str();

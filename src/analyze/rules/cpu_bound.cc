@@ -97,9 +97,8 @@ Outcome CpuBound(const Facts& facts) {
   f.summary = fmt::format(
       "Limited by the CPU: the program kept {:.2f} of {} busy{}.", own, cores,
       !had_less ? ""
-      : crowded ? " and was ready to use them all; other programs have the rest"
-                : " and was ready to use them all; the hypervisor has the "
-                  "rest");
+      : crowded ? " and had work for all of them; other programs had the rest"
+                : " and had work for all of them; the hypervisor had the rest");
   f.evidence.push_back(
       {fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
                    "steady time.",

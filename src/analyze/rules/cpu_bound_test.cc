@@ -148,8 +148,8 @@ TEST(CpuBoundTest, ThreadsThatAreReadyForAllCoresAreBoundByThem) {
   const Outcome outcome = CpuBound(run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
-            "Limited by the CPU: the program kept 1.00 of 2 cores busy and was "
-            "ready to use them all; other programs have the rest.");
+            "Limited by the CPU: the program kept 1.00 of 2 cores busy and had "
+            "work for all of them; other programs had the rest.");
   EXPECT_NEAR(outcome.findings[0].gain->share, 0.5, 0.01);
   run.workers[1].wait = MadeRun::Always(0.2);
   EXPECT_FALSE(Fires(run)) << "it has work for 1.7 cores";

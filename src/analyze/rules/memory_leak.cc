@@ -222,8 +222,9 @@ Outcome MemoryLeak(const Facts& facts) {
               "vain");
   }
   f.summary += ".";
-  if (const ProcessFacts* const process =
-          growth->process != nullptr ? growth->process : Largest(facts)) {
+  const ProcessFacts* const process =
+      growth->process != nullptr ? growth->process : Largest(facts);
+  if (process != nullptr) {
     PutWhere(f, *process);
     Say(f, fmt::format("{} {}, with {} at most.",
                        growth->process != nullptr ? "It is" : "Most of it is",
@@ -233,9 +234,11 @@ Outcome MemoryLeak(const Facts& facts) {
   f.advice = fmt::format(
       "If it is not still loading its data, it keeps what it no longer needs: "
       "lists and caches without a bound, results or tensors with their history "
-      "(in PyTorch: add loss.item(), not loss). See what grows: in Python, "
-      "memray run --native or tracemalloc; else heaptrack {}",
-      CommandForShell(*facts.store));
+      "(in PyTorch: add loss.item(), not loss). See what grows: {}",
+      MemoryToolFor(*facts.store, process == nullptr ? ""
+                                  : process->cmdline.empty()
+                                      ? process->name
+                                      : process->cmdline));
   f.confidence = 0.9 * std::clamp(trend.confidence, 0.5, 1.0);
   return {{std::move(f)}, ""};
 }

@@ -151,18 +151,19 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
     f.where.cmdline = p->cmdline;
   }
   std::string thread = "the only thread of " + process;
-  if (t != nullptr) {
-    thread = fmt::format("thread {} of {}", Printable(t->name, 24), process);
+  if (t != nullptr && p != nullptr) {
+    thread = CallThread(*p, *t);
     f.where.tid = t->row.tid;
     f.where.thread_name = t->name;
   }
   std::string who = thread;
   who[0] = 'T';
+  const bool named = t != nullptr &&
+                     !thread.starts_with(fmt::format("thread {} ", t->row.tid));
   f.evidence.push_back(
       {fmt::format("{}{} filled a core for {:.0f} % of the steady time ({} of "
                    "a core on average).",
-                   who,
-                   t != nullptr ? fmt::format(" (tid {})", t->row.tid) : "",
+                   who, named ? fmt::format(" (tid {})", t->row.tid) : "",
                    time * 100, FormatShare(ran)),
        judge.steady.from_ns, judge.steady.to_ns});
   const MaybeNumber share = t != nullptr   ? t->cpu_share
@@ -183,8 +184,9 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
                         "cores stay free.",
                         thread, how, most, free, judge.capacity)
                   : fmt::format(
-                        "Limited by one core: {} is {}{} and nothing else of "
-                        "it works; other programs use the rest.",
+                        "Limited by one core: {} is {}{} and no other thread "
+                        "of the program works meanwhile; other programs use "
+                        "the rest.",
                         thread, how, most);
   const bool held_up = HeldUpByOthers(judge.facts);
   if (held_up)

@@ -29,7 +29,7 @@ TEST(OneCoreBoundTest, NamesTheThreadThatFillsACore) {
   EXPECT_EQ(f.where.tid, 2001);
   EXPECT_EQ(f.where.thread_name, "loader");
   EXPECT_EQ(f.summary,
-            "Limited by one core: thread loader of loader is always busy while "
+            "Limited by one core: thread 2001 of loader is always busy while "
             "0.9 of 2 cores stay free.");
   ASSERT_EQ(f.evidence.size(), 3u);
   EXPECT_EQ(f.evidence[1].text, "It used 90.0 % of all CPU time of the run.");
@@ -58,7 +58,7 @@ TEST(OneCoreBoundTest, NamesTheSliceMostOfItsTimeWentTo) {
             "ms each on average).");
   EXPECT_NE(f.advice.find("begin with `augment`"), std::string::npos);
   EXPECT_EQ(f.summary,
-            "Limited by one core: thread loader of loader is always busy, most "
+            "Limited by one core: thread 2001 of loader is always busy, most "
             "of all with `augment`, while 0.9 of 2 cores stay free.");
 }
 
