@@ -25,15 +25,23 @@ constexpr double kCharWidth = 6.9, kBoldWidth = 7.6;  // of a mean character
 constexpr size_t kMaxFindings = 4;
 constexpr size_t kStyles = 6;  // of lines, in the style sheet
 
-constexpr char kStyle[] = R"(
-.sonde-chart{--ink:#1b1f24;--soft:#57606a;--grid:#d8dee4;--paper:#fff;
---band:#8c959f;--find:#b35900;--loss:#a40e26;--mark:#6639ba;
---c0:#0072b2;--c1:#d55e00;--c2:#00795a;--c3:#a8327c;--c4:#8a6100;--c5:#2b7a9f;
-font:12px system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--ink)}
-@media (prefers-color-scheme:dark){.sonde-chart{--ink:#e6edf3;--soft:#a3adb8;
---grid:#30363d;--paper:#14171c;--band:#7d8590;--find:#f0a04b;--loss:#ff7b86;
---mark:#c297ff;--c0:#5ab4ea;--c1:#ff8a3d;--c2:#2fc79a;--c3:#eb94c6;
---c4:#e0b13a;--c5:#93d3f2}}
+// The colours by name, on white and on black paper.
+struct Colour {
+  std::string_view name, light, dark;
+};
+constexpr Colour kColours[] = {
+    {"ink", "#1b1f24", "#e6edf3"},  {"soft", "#57606a", "#a3adb8"},
+    {"grid", "#d8dee4", "#30363d"}, {"paper", "#ffffff", "#14171c"},
+    {"band", "#8c959f", "#7d8590"}, {"find", "#b35900", "#f0a04b"},
+    {"loss", "#a40e26", "#ff7b86"}, {"mark", "#6639ba", "#c297ff"},
+    {"c0", "#0072b2", "#5ab4ea"},   {"c1", "#d55e00", "#ff8a3d"},
+    {"c2", "#00795a", "#2fc79a"},   {"c3", "#a8327c", "#eb94c6"},
+    {"c4", "#8a6100", "#e0b13a"},   {"c5", "#2b7a9f", "#93d3f2"},
+};
+
+constexpr std::string_view kRules = R"(
+.sonde-chart{font-family:system-ui,-apple-system,"Segoe UI",sans-serif;
+font-size:12px;color:var(--ink)}
 .sonde-chart text{fill:var(--ink)}
 .sonde-chart .soft{fill:var(--soft)}
 .sonde-chart .title{font-size:15px;font-weight:600}
@@ -57,6 +65,18 @@ font:12px system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--ink)}
 .sonde-chart .s5{stroke:var(--c5);stroke-dasharray:12 4}
 .sonde-chart .area.s0{fill:var(--c0);stroke:none}
 )";
+
+// In a file of its own: many programs that draw SVG know neither variables nor
+// that a colour may depend on the screen.
+std::string PlainStyle() {
+  std::string out(kRules);
+  for (const Colour& colour : kColours) {
+    const std::string used = fmt::format("var(--{})", colour.name);
+    for (size_t at; (at = out.find(used)) != std::string::npos;)
+      out.replace(at, used.size(), colour.light);
+  }
+  return out;
+}
 
 // As many characters of `text` as fit `width` pixels; nothing if too few.
 std::string Fit(std::string_view text, double width) {
@@ -127,7 +147,7 @@ class Drawer {
       out += fmt::format(
           "<style>{}</style>\n<rect class=\"paper\" width=\"100%\" "
           "height=\"100%\"/>\n",
-          kStyle);
+          PlainStyle());
     return out;
   }
 
@@ -368,7 +388,17 @@ class Drawer {
 
 }  // namespace
 
-std::string SvgStyle() { return kStyle; }
+std::string SvgStyle() {
+  std::string light, dark;
+  for (const Colour& colour : kColours) {
+    light += fmt::format("--{}:{};", colour.name, colour.light);
+    dark += fmt::format("--{}:{};", colour.name, colour.dark);
+  }
+  return fmt::format(
+      "\n.sonde-chart{{{}}}\n@media "
+      "(prefers-color-scheme:dark){{.sonde-chart{{{}}}}}{}",
+      light, dark, kRules);
+}
 
 std::string SvgOf(const ChartGroup& group, const Charts& charts,
                   bool standalone) {

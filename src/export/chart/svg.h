@@ -20,7 +20,8 @@ std::string SvgStyle();
 //  - It has a title and a description in words, and no script. All names are
 //    escaped.
 //
-// `standalone`: a whole file, with its style and background.
+// `standalone`: a whole file, with its style and background, in plain colours
+// that every program which draws SVG knows.
 std::string SvgOf(const ChartGroup& group, const Charts& charts,
                   bool standalone);
 

@@ -41,6 +41,22 @@ std::string PathOf(const std::string& svg) {
   return svg.substr(at, svg.find("</path>", at) - at);
 }
 
+TEST(Svg, AFileHasOnlyWhatEveryProgramThatDrawsSvgKnows) {
+  Charts charts = Made();
+  const std::string file = SvgOf(charts.groups[0], charts, true);
+  for (const char* const word : {"var(", "--", "@media", "@import"})
+    EXPECT_EQ(Count(file, word), 0u) << word;
+  EXPECT_NE(file.find(".line{fill:none"), file.npos);
+  EXPECT_NE(file.find(".s0{stroke:#0072b2}"), file.npos);
+}
+
+TEST(Svg, APageHasBothSetsOfColours) {
+  const std::string style = SvgStyle();
+  EXPECT_NE(style.find("@media (prefers-color-scheme:dark)"), style.npos);
+  for (const char* const name : {"ink", "paper", "c0", "c5"})
+    EXPECT_EQ(Count(style, std::string("--") + name + ":#"), 2u) << name;
+}
+
 TEST(Svg, AGapBreaksTheLine) {
   Charts charts = Made();
   EXPECT_EQ(Count(PathOf(SvgOf(charts.groups[0], charts, true)), "M"), 2u);
