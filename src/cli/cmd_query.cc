@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -201,7 +203,7 @@ Result<std::unique_ptr<Printer>> MakePrinter(bool json, bool csv) {
   return std::unique_ptr<Printer>(new TablePrinter());
 }
 
-int PrintTables() {
+void PrintTables() {
   for (const TableInfo& table : Tables()) {
     std::string parameters, columns;
     for (const TableInfo::Column& column : table.columns) {
@@ -213,6 +215,49 @@ int PrintTables() {
                 table.function ? ("(" + parameters + ")").c_str() : "",
                 table.what.c_str(), columns.c_str());
   }
+}
+
+// What a trace has series of, each name once.
+void PrintSeries(const Store& store) {
+  std::map<std::array<std::string, 4>, size_t> rows;
+  const auto scope = [](const Series& row) {
+    if (OfProgram(row)) return "program";
+    switch (row.scope) {
+      case Series::Scope::kMachine:
+        return "machine";
+      case Series::Scope::kProcess:
+        return "process";
+      case Series::Scope::kThread:
+        return "thread";
+      case Series::Scope::kDevice:
+        return "device";
+    }
+    return "?";
+  };
+  for (const auto& [id, row] : store.series())
+    ++rows[{scope(row), Printable(store.Str(row.name), 60),
+            Printable(store.Str(row.unit), 20),
+            row.kind == Series::Kind::kTotal ? "total" : "gauge"}];
+  fmt::print("series of {}: scope, name, unit, kind, how many\n",
+             Printable(store.path(), 4096));
+  for (const auto& [row, count] : rows)
+    fmt::print("    {:8} {:28} {:6} {} {}\n", row[0], row[1], row[2], row[3],
+               count);
+}
+
+// The tables, and the series of the trace that is named or newest here.
+Result<int> TellTables(const Args& words) {
+  if (words.size() > 1)
+    return Error{Error::Kind::kUsage, "query: --tables takes one trace",
+                 "sonde query run.sonde --tables"};
+  const auto path = words.empty() ? NewestTrace() : words[0];
+  const auto store = path.ok() ? Store::Open(path.value()) : path.error();
+  if (!words.empty() && !store.ok()) return store.error();
+  PrintTables();
+  if (store.ok())
+    PrintSeries(*store.value());
+  else
+    std::puts("`sonde query TRACE --tables` lists the series of a trace too.");
   return 0;
 }
 
@@ -226,14 +271,15 @@ Result<int> RunQuery(const Args& args) {
   std::string timeout = "30";
   app.add_option("words", words,
                  "[TRACE] SQL; without TRACE the newest *.sonde here");
-  app.add_flag("--tables", tables, "List the tables and their columns");
+  app.add_flag("--tables", tables,
+               "List the tables, their columns, and a trace's series");
   auto* json_flag = app.add_flag("--json", json, "Print JSON");
   app.add_flag("--csv", csv, "Print CSV")->excludes(json_flag);
   app.add_option("--limit", limit, "Print at most this many rows");
   app.add_option("--timeout", timeout, "Stop after this long, e.g. 5s");
   TRY(const bool go, ParseArgs(app, args));
   if (!go) return 0;
-  if (tables) return PrintTables();
+  if (tables) return TellTables(words);
   if (words.empty() || words.size() > 2)
     return Error{Error::Kind::kUsage, "query takes a trace and one SQL text",
                  "sonde query run.sonde 'SELECT * FROM top_ops() LIMIT 10'"};
