@@ -421,6 +421,7 @@ void TreeSampler::SampleThread(ProcessState& process, ThreadState& thread) {
       Read(thread.schedstat, process.pid, thread.tid, "schedstat"));
   if (!stat || stat->run_ns == thread.run_ns) return;
   thread.run_ns = stat->run_ns;
+  thread.wait_ns = stat->wait_ns;
   thread.ran = true;
   Put(thread, kThreadCpu, stat->run_ns);
   tree_.NoteCpu(process.number, thread.number, tick_ns_,

@@ -21,13 +21,18 @@ struct ThreadState {
   uint32_t number = 0;
   pid_t tid = 0;
   ProcFile schedstat, status, stat;
-  uint64_t run_ns = UINT64_MAX;
+  uint64_t run_ns = UINT64_MAX;  // not known yet
+  uint64_t wait_ns = 0;
   bool ran = true;  // since its switches were read
   Switches switches;
   // When its state was last looked at. 0: it was not.
   char state = 0;
   bool slept_twice = false;  // and the time before
   uint64_t looked_run_ns = UINT64_MAX;
+  uint64_t looked_wait_ns = 0;
+  // Off the cores, asleep or blocked, since the last look that told which.
+  // Below 0 if it was taken for longer than it was.
+  int64_t undecided_ns = 0;
   uint64_t major_faults = 0;
   int64_t blocked_ns = -1;       // -1: it was never seen so
   int64_t told_blocked_ns = -1;  // the value last written
@@ -40,6 +45,7 @@ struct ThreadState {
 // What the looks at its threads' states have told of a process.
 struct ProcessLooks {
   uint32_t count = 0;
+  int64_t first_ns = 0;     // when the first was
   int64_t cpu_ns = -1;      // the process's CPU clock at the last look
   int64_t known_ns = 0;     // until then its states are known
   bool at_rest = false;     // no state changes before the clock moves

@@ -93,20 +93,22 @@ std::span<const StateChange> ThreadStates::Tick(
 
 void ThreadStates::Look(ProcessState& process, FdBudget& budget) {
   ProcessLooks& looks = process.looks;
-  since_ns_ = looks.count == 0 ? 0
-                               : std::clamp<int64_t>(now_ns_ - looks.known_ns,
-                                                     0, kLongestNs);
-  bool at_rest = true, blocked = false, sync = false;
+  if (looks.count == 0) looks.first_ns = looks.known_ns = now_ns_;
+  since_ns_ = std::clamp<int64_t>(now_ns_ - looks.known_ns, 0, kLongestNs);
+  bool at_rest = true;
+  int64_t blocked_ns = 0, sync_ns = 0;
   for (ThreadState& thread : process.threads) {
-    const Wait wait = LookAt(process, thread, budget);
-    blocked |= wait == Wait::kStorage || wait == Wait::kSync;
-    sync |= wait == Wait::kSync;
+    const Seen seen = LookAt(process, thread, budget);
+    blocked_ns = std::max(blocked_ns, seen.blocked_ns);
+    if (seen.wait == Wait::kSync) sync_ns = std::max(sync_ns, seen.blocked_ns);
     at_rest &= thread.state != 'R' && thread.state != 'D' &&
                !WantsCall(thread) &&
                thread.told_blocked_ns == thread.blocked_ns;
   }
-  if (blocked) looks.blocked_ns += since_ns_;
-  if (sync) looks.sync_ns += since_ns_;
+  // Threads that were blocked by turns, told late, may add up to more.
+  const int64_t most_ns = now_ns_ - looks.first_ns;
+  looks.blocked_ns = std::min(looks.blocked_ns + blocked_ns, most_ns);
+  looks.sync_ns = std::min(looks.sync_ns + sync_ns, looks.blocked_ns);
   looks.known_ns = now_ns_;
   looks.cpu_ns = process.cpu_ns;
   // Most processes do not live as long as to be worth a series.
@@ -142,7 +144,7 @@ bool ThreadStates::ReadState(ProcessState& process, ThreadState& thread,
   return stat.has_value();
 }
 
-ThreadStates::Wait ThreadStates::LookAt(ProcessState& process,
+ThreadStates::Seen ThreadStates::LookAt(ProcessState& process,
                                         ThreadState& thread, FdBudget& budget) {
   const char before = thread.state;
   const uint64_t faults_before = thread.major_faults;
@@ -150,21 +152,47 @@ ThreadStates::Wait ThreadStates::LookAt(ProcessState& process,
       process.cpu_ns == process.looks.cpu_ns ||
       (process.files_ns == files_ns_ && thread.run_ns != UINT64_MAX &&
        thread.run_ns == thread.looked_run_ns);
-  thread.looked_run_ns = thread.run_ns;
   if (!(before == 'S' && rested) && !ReadState(process, thread, budget))
-    return Wait::kNone;
+    return {};
   thread.slept_twice = Asleep(before) && Asleep(thread.state);
-  Wait wait = Wait::kNone;
+  Seen seen;
   if (thread.state == 'D')
-    wait = WhyBlocked(process, thread, thread.major_faults != faults_before);
+    seen.wait =
+        WhyBlocked(process, thread, thread.major_faults != faults_before);
   else if (thread.slept_twice && WantsCall(thread))
     AskCall(process, thread);
-  if (before == 0) return Wait::kNone;
-  if (wait == Wait::kStorage || wait == Wait::kSync)
-    thread.blocked_ns = std::max<int64_t>(0, thread.blocked_ns) + since_ns_;
+  const bool blocked = seen.wait == Wait::kStorage || seen.wait == Wait::kSync;
+  const int64_t time_ns = TimeBlocked(thread, blocked);
+  // What was before the first look is not known.
+  if (before == 0) {
+    thread.undecided_ns = 0;
+    return {};
+  }
+  seen.blocked_ns = time_ns;
+  if (blocked)
+    thread.blocked_ns = std::max<int64_t>(0, thread.blocked_ns) + time_ns;
   Tell(process, &thread, kThreadBlocked, thread.blocked_ns,
        thread.told_blocked_ns);
-  return wait;
+  return seen;
+}
+
+// Takes in the time since the last look. Returns what of it, and of the time
+// that was undecided until now, the thread was blocked.
+int64_t ThreadStates::TimeBlocked(ThreadState& thread, bool blocked) const {
+  const bool known =
+      thread.run_ns != UINT64_MAX && thread.looked_run_ns != UINT64_MAX;
+  const uint64_t busy_ns = thread.run_ns - thread.looked_run_ns +
+                           thread.wait_ns - thread.looked_wait_ns;
+  thread.looked_run_ns = thread.run_ns;
+  thread.looked_wait_ns = thread.wait_ns;
+  if (!known) return blocked ? since_ns_ : 0;
+  thread.undecided_ns = std::clamp(
+      thread.undecided_ns + since_ns_ - static_cast<int64_t>(busy_ns),
+      -kLongestNs, kLongestNs);
+  if (!Asleep(thread.state)) return 0;
+  const int64_t off_ns = std::max<int64_t>(0, thread.undecided_ns);
+  thread.undecided_ns -= off_ns;
+  return blocked ? off_ns : 0;
 }
 
 bool ThreadStates::WantsCall(const ThreadState& thread) const {

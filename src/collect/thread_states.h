@@ -27,8 +27,10 @@ struct StateChange {
 // Looks at what threads do that do not run: which are blocked in the kernel,
 // state D, mostly for a disk, and in which system call the others sleep.
 //
-//  - It is an estimate. A look stands for the time since the last look at this
-//    process, two seconds at most.
+//  - It is an estimate. How long a thread was off the cores is known from its
+//    times; whether it slept or was blocked then, the next look tells at which
+//    it is off them. Looks alone would mislead: when we get a core has to do
+//    with who has just left it. A look stands for two seconds at most.
 //  - Ten looks a second at most, and about 1/1000 of a core: if there are more
 //    threads to look at, their processes take turns. A thread that sleeps and
 //    has not run since sleeps still, and is not looked at.
@@ -63,7 +65,12 @@ class ThreadStates {
   bool AtRest(const ProcessState& process) const;
   void Look(ProcessState& process, FdBudget& budget);
   bool ReadState(ProcessState& process, ThreadState& thread, FdBudget& budget);
-  Wait LookAt(ProcessState& process, ThreadState& thread, FdBudget& budget);
+  struct Seen {
+    Wait wait = Wait::kNone;
+    int64_t blocked_ns = 0;  // that it adds
+  };
+  Seen LookAt(ProcessState& process, ThreadState& thread, FdBudget& budget);
+  int64_t TimeBlocked(ThreadState& thread, bool blocked) const;
   Wait WhyBlocked(ProcessState& process, ThreadState& thread, bool faulted);
   std::optional<int64_t> AskCall(ProcessState& process, ThreadState& thread);
   bool WantsCall(const ThreadState& thread) const;

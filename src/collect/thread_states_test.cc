@@ -101,6 +101,39 @@ TEST_F(ThreadStatesTest, ALookStandsForTheTimeSinceTheLast) {
   EXPECT_EQ(values.front(), 0u) << "a total's growth is seen from its begin";
 }
 
+TEST_F(ThreadStatesTest, TimeOnACoreOrWaitingForOneIsNotTimeBlocked) {
+  ThreadState& thread = Add(1, {10}).threads[0];
+  thread.run_ns = 0;
+  Put(10, 10, 'D', SYS_read);
+  for (int i = 0; i < 6; ++i) {
+    Tick();
+    thread.run_ns += kTick / 2;
+    thread.wait_ns += kTick / 4;
+  }
+  EXPECT_EQ(Last(1, 10, kThreadBlocked), 5 * kTick / 4);
+  EXPECT_EQ(Last(1, 0, kBlocked), 5 * kTick / 4);
+}
+
+TEST_F(ThreadStatesTest, TimeOffTheCoresIsDecidedByTheNextLookThatTells) {
+  ThreadState& thread = Add(1, {10}).threads[0];
+  thread.run_ns = 0;
+  Put(10, 10, 'R', SYS_read);
+  Tick();
+  const auto run = [&](char state, int times) {
+    Put(10, 10, state, SYS_read);
+    for (int i = 0; i < times; ++i) {
+      thread.run_ns += kTick * 3 / 4;
+      Tick();
+    }
+  };
+  run('R', 3);
+  run('D', 1);
+  run('R', 1);
+  run('S', 1);
+  run('D', 2);
+  EXPECT_EQ(Last(1, 10, kThreadBlocked), (4 + 2) * kTick / 4);
+}
+
 TEST_F(ThreadStatesTest, TimeInSyncIsToldApart) {
   Add(1, {10});
   Put(10, 10, 'D', SYS_write);
