@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,9 @@ int64_t NsPerTick() {
   static const int64_t ns = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
   return ns;
 }
+
+// Where /dev/shm comes from changes seldom, and there may be many mounts.
+constexpr int64_t kShmCheckEveryNs = 10 * kNsPerSec;
 
 constexpr const char* kCoreCounters[] = {
     "cpu_user_ns",   "cpu_nice_ns", "cpu_system_ns", "cpu_idle_ns",
@@ -67,12 +71,12 @@ void MachineSampler::Gauge(const char* name, const char* unit,
            static_cast<int64_t>(*value));
 }
 
-void MachineSampler::Tick(FdBudget& budget) {
+void MachineSampler::Tick(FdBudget& budget, bool all) {
   // A group exists once it has a series.
   if (series_.empty())
     Find("procs_running", "", "1", Series::Kind::kGauge, Series::Type::kInt);
   const int64_t now_ns = NowNs();
-  const bool seldom = now_ns >= next_load_ns_;
+  const bool seldom = all || now_ns >= next_load_ns_;
   if (seldom) next_load_ns_ = now_ns + kNsPerSec - 50 * kNsPerMs;
   out_.BeginTick(group_, now_ns);
   Cores(stat_.Read("/proc/stat", budget, buffer_));
@@ -99,6 +103,10 @@ void MachineSampler::Tick(FdBudget& budget) {
       out_.SetDouble(
           Find("load1", "", "1", Series::Kind::kGauge, Series::Type::kDouble),
           *load);
+    if (const auto kills =
+            ParseOomKills(vmstat_.Read("/proc/vmstat", budget, buffer_)))
+      Total("oom_kills", "", "1", *kills);
+    Shm(now_ns);
   }
   out_.EndTick();
 }
@@ -133,6 +141,26 @@ void MachineSampler::Memory(std::string_view text) {
   Gauge("mem_cached_bytes", "bytes", memory.cached);
   Gauge("swap_total_bytes", "bytes", memory.swap_total);
   Gauge("swap_free_bytes", "bytes", memory.swap_free);
+}
+
+void MachineSampler::Shm(int64_t now_ns) {
+  if (shm_pid_ == 0) return;
+  if (shm_pid_ != shm_checked_pid_ || now_ns >= next_shm_check_ns_) {
+    shm_checked_pid_ = shm_pid_;
+    next_shm_check_ns_ = now_ns + kShmCheckEveryNs;
+    shm_ok_ = ShmIsMemory(
+        ReadOnce(fmt::format("/proc/{}/mountinfo", shm_pid_).c_str(), buffer_));
+  }
+  struct statvfs room = {};
+  // Without a limit it has no blocks.
+  if (!shm_ok_ ||
+      ::statvfs(fmt::format("/proc/{}/root/dev/shm", shm_pid_).c_str(),
+                &room) != 0 ||
+      room.f_blocks == 0)
+    return;
+  const uint64_t free = std::min(room.f_bfree, room.f_blocks);
+  Gauge("shm_used_bytes", "bytes", (room.f_blocks - free) * room.f_frsize);
+  Gauge("shm_total_bytes", "bytes", room.f_blocks * room.f_frsize);
 }
 
 void MachineSampler::Disks(std::string_view text) {

@@ -34,8 +34,12 @@ class MachineSampler {
 
   MachineSampler(TraceWriter& out, uint32_t group);
 
-  // Samples everything; the load only once a second.
-  void Tick(FdBudget& budget);
+  // Samples everything; what changes slowly only once a second, unless `all`.
+  void Tick(FdBudget& budget, bool all = false);
+
+  // /dev/shm is read as this process sees it, if that can be done without
+  // risk. 0: it is not read.
+  void FollowShm(pid_t pid) { shm_pid_ = pid; }
 
   // The namespaces to read from now on, kMostNetworks of them. At first it is
   // ours.
@@ -54,6 +58,7 @@ class MachineSampler {
   void Cores(std::string_view text);
   void Memory(std::string_view text);
   void Disks(std::string_view text);
+  void Shm(int64_t now_ns);
   void Networks(FdBudget& budget);
   void Network(ino_t network, std::string_view text);
   std::string LabelOf(ino_t network, std::string_view name);
@@ -66,9 +71,13 @@ class MachineSampler {
 
   TraceWriter& out_;
   const uint32_t group_;
-  ProcFile stat_, meminfo_, diskstats_, net_, load_;
+  ProcFile stat_, meminfo_, diskstats_, net_, load_, vmstat_;
   ProcFile pressure_cpu_, pressure_io_, pressure_memory_;
   int64_t next_load_ns_ = 0;
+  pid_t shm_pid_ = 0;
+  pid_t shm_checked_pid_ = 0;
+  int64_t next_shm_check_ns_ = 0;
+  bool shm_ok_ = false;
   const ino_t own_network_;
   std::vector<NetworkPlace> networks_;
   // Whose interfaces are called by their names alone.

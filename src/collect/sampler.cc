@@ -79,7 +79,10 @@ class TreeSampler : public Sampler {
   }
 
   void Tick(int64_t now_ns) override;
-  void Finish() override { cgroup_.Tick(budget_, true); }
+  void Finish() override {
+    machine_.Tick(budget_, true);
+    cgroup_.Tick(budget_, true);
+  }
   int64_t EndHelpers() override { return devices_.EndHelpers(); }
   Used used() const override;
   std::vector<NotCollected> not_collected() const override;
@@ -305,6 +308,7 @@ void TreeSampler::Tick(int64_t now_ns) {
     else
       places_.Look();
     next_machine_ns_ = now_ns + kMachineEveryNs;
+    machine_.FollowShm(processes_.empty() ? 0 : processes_.begin()->second.pid);
     machine_.Tick(budget_);
     cgroup_.Tick(budget_);
   }

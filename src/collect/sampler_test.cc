@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,6 +251,36 @@ TEST(Sampler, MachineFilesAreReadTenTimesASecondAtMost) {
             0u);
   EXPECT_EQ(trace.FindSeries("net_rx_bytes", Series::Scope::kMachine, 0, "lo"),
             0u);
+}
+
+TEST(Sampler, ReadsTheTargetsSharedMemoryAndOomKills) {
+  constexpr int64_t kRoom = 4 << 20, kFile = 1 << 20;
+  const TraceContents trace = Record(
+      true,
+      [] {
+        ::usleep(1'500'000);
+        return 0;
+      },
+      "",
+      [] {
+        // One of its own, if it may.
+        if (::unshare(CLONE_NEWNS) != 0 ||
+            ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
+            ::mount("x", "/dev/shm", "tmpfs", 0, "size=4m") != 0)
+          return;
+        const int fd = ::open("/dev/shm/file", O_RDWR | O_CREAT, 0600);
+        CHECK(::posix_fallocate(fd, 0, kFile) == 0);
+      });
+  const uint32_t kills =
+      trace.FindSeries("oom_kills", Series::Scope::kMachine, 0);
+  EXPECT_NE(kills, 0u);
+  const uint32_t total =
+      trace.FindSeries("shm_total_bytes", Series::Scope::kMachine, 0);
+  const uint32_t used =
+      trace.FindSeries("shm_used_bytes", Series::Scope::kMachine, 0);
+  if (total == 0 || trace.points.at(total).front().value != kRoom)
+    GTEST_SKIP() << "no mount can be made";
+  EXPECT_EQ(trace.points.at(used).front().value, kFile);
 }
 
 TEST(Sampler, ThereAreNoCgroupsOfTheWholeMachine) {

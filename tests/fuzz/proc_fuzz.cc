@@ -83,6 +83,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     case 12:
       ParsePressure(text);
+      ParseOomKills(text);
+      ShmIsMemory(text);
       break;
     case 13: {
       const size_t half = text.size() / 2;

@@ -207,6 +207,28 @@ TEST(NetDev, LoopbackIsLeftOut) {
   EXPECT_EQ(nets[0].tx_packets, 5u);
 }
 
+TEST(OomKills, AreRead) {
+  EXPECT_EQ(ParseOomKills("nr_free_pages 7\noom_kill 2\nx 3\n"), 2u);
+  EXPECT_EQ(ParseOomKills("nr_free_pages 7\n"), std::nullopt);
+  EXPECT_EQ(ParseOomKills("a 1\noom_kill x\n"), std::nullopt);
+  EXPECT_EQ(ParseOomKills(""), std::nullopt);
+}
+
+TEST(Shm, IsMemoryIfNothingOnTheWayIsServedByAProgram) {
+  const std::string root = "27 1 254:0 / / rw - ext4 /dev/vda rw\n";
+  const std::string dev = "24 27 0:6 / /dev rw,relatime - devtmpfs d rw\n";
+  const std::string shm = "25 24 0:23 / /dev/shm rw shared:2 - tmpfs t rw\n";
+  EXPECT_TRUE(ShmIsMemory(root + dev + shm));
+  EXPECT_FALSE(ShmIsMemory(root + dev));
+  EXPECT_FALSE(ShmIsMemory(""));
+  EXPECT_FALSE(ShmIsMemory(root + dev + shm +
+                           "31 25 0:9 / /dev/shm rw - ext4 /dev/vdb rw\n"))
+      << "covered";
+  EXPECT_FALSE(ShmIsMemory(root + shm + "31 27 0:9 / /dev rw - fuse.x x rw\n"));
+  EXPECT_TRUE(
+      ShmIsMemory(root + shm + "31 27 0:9 / /dev/shmx rw - fuse.x x rw\n"));
+}
+
 TEST(Pressure, TotalsAreInNanoseconds) {
   const Pressure some = ParsePressure(
       "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n"

@@ -177,6 +177,35 @@ std::optional<double> ParseLoad1(std::string_view text) {
   return value;
 }
 
+std::optional<uint64_t> ParseOomKills(std::string_view text) {
+  constexpr std::string_view kKey = "\noom_kill ";
+  const size_t at = text.find(kKey);
+  uint64_t kills = 0;
+  if (at == std::string_view::npos ||
+      !TextScanner(text.substr(at + kKey.size())).Number(&kills))
+    return std::nullopt;
+  return kills;
+}
+
+bool ShmIsMemory(std::string_view text) {
+  bool memory = false;
+  TextScanner in(text);
+  while (!in.done()) {
+    const std::string_view line = in.Line();
+    const size_t dash = line.find(" - ");
+    if (dash == std::string_view::npos) continue;
+    TextScanner left(line.substr(0, dash));
+    if (!left.SkipWords(4)) continue;
+    const std::string_view point = left.Word();
+    const std::string_view type = TextScanner(line.substr(dash + 3)).Word();
+    if (point != "/" && point != "/dev" && point != "/dev/shm") continue;
+    if (type.starts_with("fuse")) return false;
+    // The last one covers those before it.
+    if (point == "/dev/shm") memory = type == "tmpfs" || type == "ramfs";
+  }
+  return memory;
+}
+
 std::vector<int> ParseCpuList(std::string_view text) {
   std::vector<int> out;
   TextScanner in(text);

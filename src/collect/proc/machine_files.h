@@ -58,6 +58,14 @@ Pressure ParsePressure(std::string_view text);
 // /proc/loadavg: of the last minute.
 std::optional<double> ParseLoad1(std::string_view text);
 
+// /proc/vmstat: processes that were killed since boot for want of memory, in a
+// cgroup or the whole machine.
+std::optional<uint64_t> ParseOomKills(std::string_view text);
+
+// /proc/PID/mountinfo: /dev/shm is a memory file system, and nothing on the way
+// to it is a file system that a program serves (FUSE), which may never answer.
+bool ShmIsMemory(std::string_view text);
+
 // "0-3,7" as numbers; nothing if it is not such a list. At most 8192.
 std::vector<int> ParseCpuList(std::string_view text);
 
