@@ -133,6 +133,13 @@ void MachineSampler::Cores(std::string_view text) {
   Gauge("procs_blocked", "1", machine_.blocked);
 }
 
+int64_t MachineSampler::busy_ns() const {
+  uint64_t ticks = 0;
+  for (const MachineStat::Core& core : machine_.cores)
+    ticks += core.user + core.nice + core.system + core.irq;
+  return static_cast<int64_t>(ticks * static_cast<uint64_t>(NsPerTick()));
+}
+
 void MachineSampler::Memory(std::string_view text) {
   const MemInfo memory = ParseMemInfo(text);
   Gauge("mem_total_bytes", "bytes", memory.total);

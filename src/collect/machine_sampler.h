@@ -41,6 +41,9 @@ class MachineSampler {
   // risk. 0: it is not read.
   void FollowShm(pid_t pid) { shm_pid_ = pid; }
 
+  // Time that the cores have worked so far, as of the last tick.
+  int64_t busy_ns() const;
+
   // The namespaces to read from now on, kMostNetworks of them. At first it is
   // ours.
   void FollowNetworks(const std::vector<NetworkPlace>& places);

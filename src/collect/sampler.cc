@@ -27,6 +27,7 @@
 #include "collect/cgroup_sampler.h"
 #include "collect/gpu/device_sampler.h"
 #include "collect/machine_sampler.h"
+#include "collect/neighbours.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
 #include "collect/process_places.h"
@@ -79,10 +80,7 @@ class TreeSampler : public Sampler {
   }
 
   void Tick(int64_t now_ns) override;
-  void Finish() override {
-    machine_.Tick(budget_, true);
-    cgroup_.Tick(budget_, true);
-  }
+  void Finish() override;
   int64_t EndHelpers() override { return devices_.EndHelpers(); }
   Used used() const override;
   std::vector<NotCollected> not_collected() const override;
@@ -96,6 +94,7 @@ class TreeSampler : public Sampler {
   ProcessState* FindPid(pid_t pid);
   void Sync(int64_t now_ns);
   void FindPlaces();
+  void LookAtNeighbours(int64_t now_ns, bool last);
   void SyncThreads(ProcessState& process, const ProcessTree::Live& live);
   void CloseFiles(ThreadState& thread);
   void EndThread(ProcessState& process, ThreadState& thread);
@@ -129,6 +128,7 @@ class TreeSampler : public Sampler {
   ProcessPlaces places_;
   DeviceSampler devices_;
   ThreadStates states_;
+  Neighbours neighbours_;
   std::map<uint32_t, ProcessState> processes_;
   Used ended_;  // by processes that are gone
   uint64_t seen_changes_ = UINT64_MAX;
@@ -300,6 +300,23 @@ void TreeSampler::FindPlaces() {
   places_.Look(processes_.size());
 }
 
+void TreeSampler::LookAtNeighbours(int64_t now_ns, bool last) {
+  const int64_t others_ns =
+      machine_.busy_ns() - used().cpu_ns - ClockNs(CLOCK_PROCESS_CPUTIME_ID);
+  const auto ours = [this, own = ::getpid()](pid_t pid) {
+    return pid == own || tree_.FindPid(pid).has_value();
+  };
+  if (last ? neighbours_.CheckLast(now_ns, others_ns, ours)
+           : neighbours_.Check(now_ns, others_ns, ours))
+    out_.PutMeta("neighbours", neighbours_.Text());
+}
+
+void TreeSampler::Finish() {
+  machine_.Tick(budget_, true);
+  cgroup_.Tick(budget_, true);
+  LookAtNeighbours(NowNs(), true);
+}
+
 void TreeSampler::Tick(int64_t now_ns) {
   Sync(now_ns);
   if (now_ns + slack_ns_ >= next_machine_ns_) {
@@ -311,6 +328,7 @@ void TreeSampler::Tick(int64_t now_ns) {
     machine_.FollowShm(processes_.empty() ? 0 : processes_.begin()->second.pid);
     machine_.Tick(budget_);
     cgroup_.Tick(budget_);
+    if (neighbours_.Due(now_ns)) LookAtNeighbours(now_ns, false);
   }
   devices_.Tick(now_ns);
   if (!processes_.empty() || !gone_.empty()) {

@@ -22,6 +22,7 @@
 #include "collect/perf_tree.h"
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/machine_files.h"
+#include "collect/proc/pids.h"
 #include "collect/proc/process_files.h"
 #include "collect/proc_world.h"
 
@@ -194,6 +195,21 @@ SourceState CheckCgroup() {
                        : "not limited"));
 }
 
+SourceState CheckNeighbours() {
+  // Process 2 of a machine is the parent of the kernel's threads. A pid
+  // namespace has another, or none.
+  const std::string text = TextOf("/proc/2/stat");
+  const auto second = ParseProcessStat(text);
+  if (second && second->kernel)
+    return Works(fmt::format("{} processes are shown, looked at by name",
+                             NumbersIn("/proc").size()));
+  if (TextOf("/proc/1/stat").empty())
+    return Fails("/proc hides the processes of other users",
+                 "mount -o remount,hidepid=0 /proc");
+  return Fails("only the processes of this container are shown in /proc",
+               "docker run --pid host ...");
+}
+
 SourceState CheckSessionDir() {
   // At most a twentieth of a memory file system is taken.
   constexpr double kShare = 0.05;
@@ -261,7 +277,7 @@ SourceState CheckClock() {
                "clocksource0/current_clocksource");
 }
 
-constexpr std::array<SourceInfo, 16> kSources = {{
+constexpr std::array<SourceInfo, 17> kSources = {{
     {"process tree", "start, exec and end of every process", CheckTree},
     {"CPU times at exit", "CPU time of processes however short", CheckCpuTimes},
     {"exit status", "how descendants ended", CheckExitStatus},
@@ -278,6 +294,8 @@ constexpr std::array<SourceInfo, 16> kSources = {{
     {"cgroup", "use and limits of this container or service", CheckCgroup},
     {"accelerators", "use, memory, clocks and power of GPUs and NPUs",
      CheckDevices},
+    {"neighbours", "names of other programs that use the cores",
+     CheckNeighbours},
     {"session directory", "room for a session in memory", CheckSessionDir},
     {"clock", "cheap time stamps", CheckClock},
 }};
