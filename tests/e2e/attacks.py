@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 
-from common import Runner, Failure, equal, true
+from common import Failure, Runner, equal, true, wait_for
 
 run = Runner()
 BUILD = os.path.dirname(os.path.dirname(run.sonde))
@@ -16,7 +16,7 @@ os.environ["XDG_RUNTIME_DIR"] = run.dir
 DIGITS = "0123456789abcdef"
 
 
-def sonde(*words, cwd=None, code=0, seconds=60, env=None):
+def sonde(*words, cwd=None, code=0, seconds=20, env=None):
     try:
         done = subprocess.run([run.sonde, *words], capture_output=True, text=True,
                               timeout=seconds, cwd=cwd, env=env)
@@ -147,11 +147,88 @@ def an_export_replaces_files_only():
     run.check(trace)
 
 
+# --- What a target puts in the place of its session's files --------------------
+
+STEADY = os.path.join(BUILD, "tests", "guest", "steady")
+
+
+def fifos_and_links_in_place_of_the_states_do_not_hang_a_run():
+    victim = run.path("victim")
+    with open(victim, "w") as out:
+        out.write("precious")
+    for make in ("mkfifo $f", "mkdir $f", f"ln -s {victim} $f"):
+        trace, witness = run.path("t.sonde"), run.path("witness")
+        sonde("run", "--quiet", "-o", trace, "--", "sh", "-c",
+              f"cd $SONDE_SESSION; for k in 1 2 3; do for f in state.0 state.1; do "
+              f"rm -rf $f; {make}; done; {STEADY} 0.3 {witness} >/dev/null; done; exit 4",
+              code=4)
+        run.check(trace)
+        with open(victim) as file:
+            equal("behind the link", file.read(), "precious")
+    equal("sessions", sessions(), [])
+
+
+def killed():
+    """A trace whose recorder was killed, and its session."""
+    trace, witness = run.path("t.sonde"), run.path("witness")
+    process = subprocess.Popen([run.sonde, "run", "--quiet", "-o", trace, "--", STEADY,
+                                "0.5", witness], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    rows = []
+
+    def recorded():
+        found = [name for name in sessions()
+                 if any(file.endswith(".ring")
+                        for file in os.listdir(os.path.join(run.dir, name)))]
+        rows[:] = found
+        return found
+
+    wait_for("its ring", recorded)
+    process.kill()
+    process.wait()
+    process.stdout.read()  # its program has ended
+    return trace, os.path.join(run.dir, rows[0])
+
+
+def replace(session, name, make):
+    for file in os.listdir(session):
+        if file.endswith(name):
+            os.unlink(os.path.join(session, file))
+            make(os.path.join(session, file))
+
+
+def fifos_in_a_dead_session_do_not_hang_anybody():
+    for name in ("control", "state.0", "state.1", ".ring", ".tails", "lock", "ctl"):
+        trace, session = killed()
+        replace(session, name, os.mkfifo)
+        sonde("recover", "--list")
+        sonde("ctl", "status", code=None)
+        sonde("run", "--quiet", "-o", run.path("t.sonde"), "--", "true")
+        sonde("recover", "--quiet", trace)
+        run.check(trace)
+        if name == "lock":  # it is no session any more
+            equal("sessions", len(sessions()), 1)
+            subprocess.run(["rm", "-rf", session], check=True)
+        equal(f"sessions after {name}", sessions(), [])
+
+
+def a_journal_that_is_a_fifo_does_not_hang_recover():
+    trace, session = killed()
+    os.unlink(trace + ".journal")
+    os.mkfifo(trace + ".journal")
+    sonde("recover", "--quiet", trace)
+    true("it is still there", stat.S_ISFIFO(os.lstat(trace + ".journal").st_mode))
+    equal("sessions", sessions(), [])
+
+
 for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
              empty_directories_in_a_session_go_with_it,
              a_users_journal_is_not_replaced,
              the_journal_of_a_killed_recording_needs_force,
              a_stop_file_is_no_file_of_the_recording,
-             recover_replaces_nothing_but_its_trace, an_export_replaces_files_only):
+             recover_replaces_nothing_but_its_trace, an_export_replaces_files_only,
+             fifos_and_links_in_place_of_the_states_do_not_hang_a_run,
+             fifos_in_a_dead_session_do_not_hang_anybody,
+             a_journal_that_is_a_fifo_does_not_hang_recover):
     run.case(test.__name__, test)
 run.done()

@@ -21,10 +21,9 @@ struct Stored {
 };
 
 std::optional<Stored> LoadOne(int dir, const char* name) {
-  const Fd fd(::openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Fd fd = OpenRegular(dir, name, O_RDONLY);
   if (!fd.valid()) return std::nullopt;
-  const auto text =
-      ReadFile("/proc/self/fd/" + std::to_string(fd.get()), kMostBytes);
+  const auto text = ReadFd(fd.get(), name, kMostBytes);
   if (!text.ok() || text.value().size() < 24) return std::nullopt;
   const std::string_view bytes = text.value();
   const std::string_view body = bytes.substr(0, bytes.size() - 4);
@@ -92,9 +91,8 @@ void RingsStateFile::Save(RingsState& state) {
   out.Raw(bytes.data(), bytes.size());
   out.U32(Checksum(out.bytes()));
   const std::string file = out.Take();
-  const Fd fd(::openat(dir_, kNames[sequence_ % 2],
-                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                       0600));
+  const Fd fd = OpenRegular(dir_, kNames[sequence_ % 2],
+                            O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (fd.valid() && WriteAll(fd.get(), file.data(), file.size()) == 0) return;
   for (const char* name : kNames) ::unlinkat(dir_, name, 0);
 }

@@ -105,16 +105,15 @@ void TargetRings::FindRings() {
     if (!name.ends_with(kRingEnd) || rings_.size() >= kMostRings) continue;
     const std::string stem(name.substr(0, name.size() - kRingEnd.size()));
     if (ended_.contains(stem) || known_.contains(stem)) continue;
-    int& tries = refused_[stem];
-    if (tries >= kTries) continue;
-    Fd ring(::openat(dir_, entry->d_name,
-                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    Fd tails(::openat(dir_, (stem + ".tails").c_str(),
-                      O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    struct stat st;
-    if (!ring.valid() || !tails.valid() || ::fstat(ring.get(), &st) != 0 ||
-        !S_ISREG(st.st_mode)) {
-      ++tries;
+    Refused& refused = refused_[stem];
+    if (refused.tries >= kTries) continue;
+    Fd ring = OpenRegular(dir_, entry->d_name, O_RDONLY);
+    Fd tails;
+    if (ring.valid())
+      tails = OpenRegular(dir_, (stem + ".tails").c_str(), O_RDWR);
+    if (!tails.valid()) {
+      refused.too_many = errno == EMFILE || errno == ENFILE;
+      ++refused.tries;
       continue;
     }
     refused_.erase(stem);
@@ -207,6 +206,12 @@ void TargetRings::Finish(int64_t now_ns) {
   }
 }
 
+size_t TargetRings::refused() const {
+  return static_cast<size_t>(
+      std::count_if(refused_.begin(), refused_.end(),
+                    [](const auto& one) { return one.second.too_many; }));
+}
+
 uint64_t TargetRings::records() const {
   uint64_t sum = ended_records_;
   for (const auto& ring : rings_) sum += ring->records();
@@ -215,10 +220,14 @@ uint64_t TargetRings::records() const {
 
 std::vector<NotCollected> TargetRings::not_collected() const {
   std::vector<NotCollected> out;
-  if (!refused_.empty())
-    out.push_back(
-        {"annotations of " + std::to_string(refused_.size()) + " process(es)",
-         "their ring files could not be opened", "ulimit -n 4096"});
+  const auto tell = [&](size_t count, const char* why, const char* cure) {
+    if (count > 0)
+      out.push_back({"annotations of " + std::to_string(count) + " process(es)",
+                     why, cure});
+  };
+  tell(refused(), "their ring files could not be opened", "ulimit -n 4096");
+  tell(replaced(), "something else is in the place of their ring files",
+       "leave what is in $SONDE_SESSION alone");
   if (bad_ > 0)
     out.push_back({"annotations of " + std::to_string(bad_) + " process(es)",
                    "they use a libsonde.so of another version",

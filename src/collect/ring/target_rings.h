@@ -69,7 +69,9 @@ class TargetRings {
 
   uint64_t records() const;
   // Rings that could not be opened, and those whose saved state was damaged.
-  size_t refused() const { return refused_.size(); }
+  size_t refused() const;
+  // Those in whose place is no file.
+  size_t replaced() const { return refused_.size() - refused(); }
   uint64_t damaged() const { return bad_; }
   std::vector<NotCollected> not_collected() const;
 
@@ -104,7 +106,11 @@ class TargetRings {
   bool look_again_ = false;
   std::vector<std::unique_ptr<TargetRing>> rings_;
   // Names that are no rings, or not ours to read.
-  std::map<std::string, int> refused_;
+  struct Refused {
+    int tries = 0;
+    bool too_many = false;  // files were open
+  };
+  std::map<std::string, Refused> refused_;
   std::set<std::string> known_;  // names of rings_
   // Those done with, until what they held is safe.
   std::set<std::string> ended_;

@@ -61,7 +61,7 @@ void TargetRings::StopRecording(int dir, bool ticks) {
   page.version = kRingVersion;
   page.clock =
       static_cast<uint32_t>(ticks ? WireClock::kTicks : WireClock::kMonotonic);
-  const Fd control(::openat(dir, "control", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  const Fd control = OpenRegular(dir, "control", O_RDWR);
   if (control.valid()) (void)!::pwrite(control.get(), &page, sizeof(page), 0);
 }
 
@@ -69,7 +69,7 @@ std::unique_ptr<TargetRings> TargetRings::Reopen(int dir,
                                                  const RingsState& state,
                                                  TraceWriter& out,
                                                  RecordedTree& tree) {
-  Fd control(::openat(dir, "control", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  Fd control = OpenRegular(dir, "control", O_RDWR);
   std::unique_ptr<TargetRings> rings(
       new TargetRings(dir, std::move(control), state.ticks, out, tree));
   rings->recording_ = false;
@@ -88,6 +88,7 @@ void TargetRings::Restore(const RingsState& state) {
   ended_.insert(state.ended.begin(), state.ended.end());
   ended_records_ = state.ended_records;
   FindRings();
+  bad_ += replaced();
   std::erase_if(rings_, [&](const auto& ring) {
     const auto saved = state.rings.find(ring->stem());
     if (saved == state.rings.end()) return false;  // it was never read
