@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "collect/time_namespace.h"
+
 namespace sonde {
 namespace {
 
@@ -108,6 +110,10 @@ bool ParsePerfRecord(std::string_view bytes, TaskRecord* task, PerfLoss* loss) {
 }
 
 Result<PerfRing> PerfRing::Open(PerfUse use, pid_t pid, int cpu, size_t pages) {
+  const auto offset_ns = MonotonicOffsetNs();
+  if (!offset_ns)
+    return Error{Error::Kind::kUnsupported,
+                 "perf's times cannot be brought to this time namespace"};
   Fd fd = OpenPerfEvent(use, pid, cpu);
   if (!fd.valid()) return ErrnoError("perf_event_open", errno);
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -116,23 +122,25 @@ Result<PerfRing> PerfRing::Open(PerfUse use, pid_t pid, int cpu, size_t pages) {
         ::mmap(nullptr, (1 + pages) * page, PROT_READ | PROT_WRITE, MAP_SHARED,
                fd.get(), 0);
     if (memory != MAP_FAILED)
-      return PerfRing(std::move(fd), memory, pages * page);
+      return PerfRing(std::move(fd), memory, pages * page, *offset_ns);
     if (errno != EPERM && errno != ENOMEM) break;
   }
   return ErrnoError("perf ring", errno);
 }
 
-PerfRing::PerfRing(Fd fd, void* memory, size_t size)
+PerfRing::PerfRing(Fd fd, void* memory, size_t size, int64_t offset_ns)
     : fd_(std::move(fd)),
       page_(static_cast<perf_event_mmap_page*>(memory)),
       data_(static_cast<const char*>(memory) + ::sysconf(_SC_PAGESIZE)),
-      size_(size) {}
+      size_(size),
+      offset_ns_(offset_ns) {}
 
 PerfRing::PerfRing(PerfRing&& other) noexcept
     : fd_(std::move(other.fd_)),
       page_(std::exchange(other.page_, nullptr)),
       data_(other.data_),
-      size_(other.size_) {}
+      size_(other.size_),
+      offset_ns_(other.offset_ns_) {}
 
 PerfRing::~PerfRing() {
   if (page_ != nullptr)
@@ -162,7 +170,10 @@ void PerfRing::Drain(std::vector<TaskRecord>& out,
       std::memcpy(copy + first, data_, length - first);
       TaskRecord record;
       PerfLoss loss;
-      if (ParsePerfRecord({copy, length}, &record, &loss))
+      const bool taken = ParsePerfRecord({copy, length}, &record, &loss);
+      record.time_ns += offset_ns_;
+      loss.time_ns += offset_ns_;
+      if (taken)
         out.push_back(record);
       else if (loss.count > 0)
         losses.push_back(loss);

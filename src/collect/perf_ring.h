@@ -56,12 +56,13 @@ class PerfRing {
   void Drain(std::vector<TaskRecord>& out, std::vector<PerfLoss>& losses);
 
  private:
-  PerfRing(Fd fd, void* memory, size_t size);
+  PerfRing(Fd fd, void* memory, size_t size, int64_t offset_ns);
 
   Fd fd_;
   perf_event_mmap_page* page_ = nullptr;
   const char* data_ = nullptr;
-  uint64_t size_ = 0;  // of data_, a power of two
+  uint64_t size_ = 0;      // of data_, a power of two
+  int64_t offset_ns_ = 0;  // from the machine's clock to ours
 };
 
 }  // namespace sonde

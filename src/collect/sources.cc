@@ -25,6 +25,7 @@
 #include "collect/proc/pids.h"
 #include "collect/proc/process_files.h"
 #include "collect/proc_world.h"
+#include "collect/time_namespace.h"
 
 namespace sonde {
 namespace {
@@ -263,14 +264,26 @@ SourceState CheckDevices() {
   return names.empty() ? missing : Works(Printable(names, 60));
 }
 
+// What a time namespace means for the times of a trace; "" outside of one.
+std::string TimeNamespaceText() {
+  const auto offset_ns = MonotonicOffsetNs();
+  if (!offset_ns) return "; a new time namespace for what is started here";
+  if (*offset_ns == 0) return "";
+  return fmt::format(
+      "; in a time namespace, {:+} s against the machine's: times are of this "
+      "namespace",
+      *offset_ns / 1'000'000'000);
+}
+
 SourceState CheckClock() {
   std::string source = TextOf(
       "/sys/devices/system/clocksource/clocksource0/current_clocksource");
   while (!source.empty() && source.back() == '\n') source.pop_back();
   if (source == "tsc" || source == "arch_sys_counter" ||
       source == "kvm-clock" || source == "hyperv_clocksource_tsc_page")
-    return Works(Printable(source, 40) + ", read without a system call");
-  if (source.empty()) return Works("CLOCK_MONOTONIC");
+    return Works(Printable(source, 40) + ", read without a system call" +
+                 TimeNamespaceText());
+  if (source.empty()) return Works("CLOCK_MONOTONIC" + TimeNamespaceText());
   return Fails("clock source is " + Printable(source, 40) +
                    ": each time stamp costs a system call",
                "echo tsc | sudo tee /sys/devices/system/clocksource/"

@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 
-from common import Failure, Runner, equal, true, wait_for
+from common import Failure, Runner, Skip, equal, true, wait_for
 
 run = Runner()
 BUILD = os.path.dirname(os.path.dirname(run.sonde))
@@ -221,6 +221,40 @@ def a_journal_that_is_a_fifo_does_not_hang_recover():
     equal("sessions", sessions(), [])
 
 
+# --- Places where things are otherwise -----------------------------------------
+
+
+def unshared(*options):
+    """The words that run something so; a Skip where that is not allowed."""
+    words = ["unshare", *options]
+    if subprocess.run([*words, "true"], capture_output=True, timeout=20).returncode != 0:
+        raise Skip(f"{' '.join(words)} is not allowed here")
+    return words
+
+
+def times_are_right_in_a_time_namespace():
+    for offset in ("1000000", "-100"):
+        words = unshared("-T", "--monotonic", offset, "--boottime", offset, "-f")
+        for options in ((), ("--no-perf",)):
+            trace = run.path("t.sonde")
+            done = subprocess.run(
+                [*words, run.sonde, "run", "--quiet", *options, "-o", trace, "--",
+                 "sh", "-c", "sleep 0.4; sh -c 'sleep 0.3; exit 3'; exit 4"], timeout=60)
+            equal("status", done.returncode, 4)
+            meta = run.check(trace)["meta"]
+            began, ended = int(meta["started_ns"]), int(meta["ended_ns"])
+            true(f"{ended - began} ns long", 7e8 < ended - began < 30e9)
+            rows = query(trace, "SELECT start_ts, end_ts FROM process ORDER BY id")
+            true(f"{offset} {options}: {rows} of {began}..{ended}", all(
+                began - 1e8 <= first <= last <= ended + 1e8 for first, last in rows))
+            true(f"{rows}: the command's time", rows[0][1] - rows[0][0] > 6e8)
+            found = json.loads(sonde("report", "--json", trace).stdout)
+            true(f"wall {found['run']['wall_ns']}", 6e8 < found["run"]["wall_ns"] < 30e9)
+        said = subprocess.run([*words, run.sonde, "doctor"], capture_output=True,
+                              text=True, timeout=60).stdout
+        true(said, "time namespace" in said)
+
+
 for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
              empty_directories_in_a_session_go_with_it,
              a_users_journal_is_not_replaced,
@@ -229,6 +263,7 @@ for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
              recover_replaces_nothing_but_its_trace, an_export_replaces_files_only,
              fifos_and_links_in_place_of_the_states_do_not_hang_a_run,
              fifos_in_a_dead_session_do_not_hang_anybody,
-             a_journal_that_is_a_fifo_does_not_hang_recover):
+             a_journal_that_is_a_fifo_does_not_hang_recover,
+             times_are_right_in_a_time_namespace):
     run.case(test.__name__, test)
 run.done()
