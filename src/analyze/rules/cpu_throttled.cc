@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "analyze/accelerators.h"
+#include "analyze/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
@@ -75,16 +76,23 @@ Outcome CpuThrottled(const Facts& facts) {
   const double used =
       static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
   Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
-  f.advice =
+  const std::vector<Pool> pools = PoolsOf(facts, steady);
+  const bool crowded = cores && static_cast<double>(ThreadsIn(pools)) >
+                                    std::max(1.0, std::floor(*cores));
+  if (crowded) Say(f, fmt::format("{} want to run.", CallPools(pools)));
+  f.advice = fmt::format(
       "It has work to do, but its share of the time is used up. Raise the "
       "limit (docker update --cpus N, resources.limits.cpu in Kubernetes, "
-      "cpu.max of the cgroup), or use no more threads than it allows: many "
+      "cpu.max of the cgroup), or use no more threads than it allows{}. Many "
       "threads use up a period's share at its beginning and then all stand "
-      "still.";
-  PutGain(f,
-          waited / (waited + used) *
-              std::min(1.0, wall / static_cast<double>(facts.run.wall_ns)),
+      "still.",
+      crowded ? ": " + FitPools(pools, *cores) : "");
+  const double share =
+      waited / (waited + used) *
+      std::min(1.0, wall / static_cast<double>(facts.run.wall_ns));
+  PutGain(f, share,
           "at most, estimated as if it had run while it was throttled");
+  if (crowded && MaySpin(pools, *cores)) f.gain.reset();
   f.confidence = 0.95;
   return {{std::move(f)}, ""};
 }

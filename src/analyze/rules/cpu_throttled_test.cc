@@ -39,6 +39,21 @@ TEST(CpuThrottledTest, ComesBeforeTheCoresThatItMayUse) {
   EXPECT_EQ(judgement.findings[1].rule, "cpu_bound");
 }
 
+TEST(CpuThrottledTest, SaysHowManyThreadsFitTheLimit) {
+  MadeRun run;
+  run.meta["cpu_limit_cores"] = "1.5";
+  for (int i = 0; i < 8; ++i)
+    run.workers.push_back(
+        {.cores = run.Always(1.5 / 8), .wait = run.Always(0.8)});
+  Facts facts = run.Make();
+  facts.cgroups = Throttled(15, 98).cgroups;
+  const Finding f = CpuThrottled(facts).findings.at(0);
+  EXPECT_EQ(f.evidence.at(2).text, "8 threads want to run.");
+  EXPECT_NE(f.advice.find("OMP_NUM_THREADS=1 "), std::string::npos) << f.advice;
+  EXPECT_NE(f.advice.find("Raise the limit"), std::string::npos) << f.advice;
+  EXPECT_FALSE(f.gain.has_value()) << "they may spin";
+}
+
 TEST(CpuThrottledTest, TheThresholdIsFivePercent) {
   EXPECT_TRUE(Fires(Throttled(0.51, 10)));
   EXPECT_FALSE(Fires(Throttled(0.49, 10)));

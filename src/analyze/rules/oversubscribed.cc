@@ -5,8 +5,9 @@
 // kNearly so (threads that are always ready are seen to wait a little less),
 // and kMinThreads at least (two threads in half a core are not many), and they
 // were taken off their core kMinSwitches times a second for each of these
-// cores. Only its own threads count: a program that waits because others use
-// the cores is not oversubscribed.
+// cores. Only its own threads count, and of their waiting only what they do to
+// each other: a program that waits because others use the cores is not
+// oversubscribed.
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/groups.h"
+#include "analyze/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"
@@ -26,6 +28,15 @@ constexpr double kTimesCores = 2;
 constexpr double kNearly = 0.9;
 constexpr double kMinThreads = 3;
 constexpr double kMinSwitches = 10;  // a second and core
+// Pools with fewer threads than this share of what wants to run are not all.
+constexpr double kMostThreads = 0.6;
+
+// Threads that ran or would have, without others on its cores: who waits for a
+// core waits for those that have one, its own and others.
+double Wanted(double own, double waiting, double machine, double capacity) {
+  const double others = std::max(0.0, std::min(machine, capacity) - own);
+  return own + (own + others > 0 ? waiting * own / (own + others) : waiting);
+}
 
 }  // namespace
 
@@ -41,25 +52,35 @@ Outcome Oversubscribed(const Facts& facts) {
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView wait = series.Find("tree_wait");
   const SeriesView switched = series.Find("tree_switched");
+  const SeriesView machine = series.Find("machine_cpu");
   if (!wait.collected() || !switched.collected())
     return Outcome::NotEnough(
         "how long threads waited for a core, or how often they lost it, was "
         "not collected");
 
   const double capacity = *facts.run.capacity_cores;
+  const bool limited = facts.run.cpu_limit_cores.value_or(0) == capacity;
   const double time = series.ShareWhere([&](size_t i) {
-    return cpu.At(i) + wait.At(i) >=
+    return Wanted(cpu.At(i), wait.At(i), machine.At(i), capacity) >=
            std::max(kMinThreads, kNearly * kTimesCores * capacity);
   });
   if (time < kMostOfTheTime || switched.Mean() < kMinSwitches * capacity)
     return {};
 
   Finding f = FindingOf("oversubscribed", steady);
+  const double wanted = cpu.Mean() + wait.Mean();
+  std::vector<Pool> pools = PoolsOf(facts, steady);
+  if (static_cast<double>(ThreadsIn(pools)) < kMostThreads * wanted)
+    pools.clear();
   const std::string cores =
-      fmt::format("{:g} core{}", capacity, capacity == 1 ? "" : "s");
+      fmt::format("{:g}{} core{}", capacity, limited ? " permitted" : "",
+                  capacity == 1 ? "" : "s");
   f.summary =
-      fmt::format("Too many threads: {:.1f} want to run at a time on {}.",
-                  cpu.Mean() + wait.Mean(), cores);
+      fmt::format("Too many threads: {} want to run at a time on {}.",
+                  pools.empty()       ? fmt::format("{:.1f}", wanted)
+                  : pools.size() == 1 ? fmt::format("{}", pools[0].threads)
+                                      : CallPools(pools),
+                  cores);
   Say(f,
       fmt::format("At least {:g} threads a core ran or were ready for {:.0f} "
                   "% of the steady time; {:.1f} of them were waiting.",
@@ -74,10 +95,8 @@ Outcome Oversubscribed(const Facts& facts) {
   f.advice = fmt::format(
       "They take turns on the cores, lose what is in the caches, and wait for "
       "each other's locks. Use as many threads as there are cores, in all "
-      "pools together: OMP_NUM_THREADS={0:.0f} (also MKL_NUM_THREADS, "
-      "OPENBLAS_NUM_THREADS), torch.set_num_threads({0:.0f}), fewer workers, "
-      "make -j{0:.0f}.",
-      std::max(1.0, capacity));
+      "pools together: {}.",
+      FitPools(pools, capacity));
   f.confidence = SureOf(time, 0.95);
   return {{std::move(f)}, ""};
 }

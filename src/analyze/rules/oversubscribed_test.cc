@@ -18,6 +18,36 @@ Facts Crowd(double waiting, double switches) {
   return facts;
 }
 
+// Pools of so many threads, one process each, that are always ready on two
+// cores; `launcher` only waits for them. Others take `others` cores.
+Facts Pools(const std::vector<int>& sizes, double others = 0,
+            const std::string& limit = "") {
+  MadeRun run;
+  run.others = MadeRun::Always(others);
+  if (!limit.empty()) run.meta["cpu_limit_cores"] = limit;
+  int threads = 0;
+  for (const int size : sizes) threads += size;
+  run.workers.push_back({.name = "launcher", .cores = run.Always(0.001)});
+  const double each = (2 - others) / threads;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    for (int k = 0; k < sizes[i]; ++k)
+      run.workers.push_back({.process = static_cast<uint32_t>(i + 2),
+                             .name = "rank",
+                             .cores = run.Always(each),
+                             .wait = run.Always(1 - each)});
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_switched", MadeRun::Always(500));
+  return facts;
+}
+
+Finding Found(const Facts& facts) {
+  return Oversubscribed(facts).findings.at(0);
+}
+
+bool Says(const std::string& text, const char* what) {
+  return text.find(what) != std::string::npos;
+}
+
 bool Fires(const Facts& facts) {
   return !Oversubscribed(facts).findings.empty();
 }
@@ -32,6 +62,64 @@ TEST(OversubscribedTest, ComesBeforeTheCoresThatItFills) {
   EXPECT_NE(f.advice.find("OMP_NUM_THREADS=2"), std::string::npos);
   EXPECT_GT(f.confidence, 0.9);
   EXPECT_EQ(judgement.findings[1].rule, "cpu_bound");
+}
+
+TEST(OversubscribedTest, ProcessesShareTheCores) {
+  const Finding f = Found(Pools({16, 16, 16, 16}));
+  EXPECT_EQ(f.summary,
+            "Too many threads: 4 processes x 16 threads want to run at a time "
+            "on 2 cores.");
+  EXPECT_TRUE(Says(f.advice, "OMP_NUM_THREADS=1 ")) << f.advice;
+  EXPECT_TRUE(Says(f.advice, "at most 2 processes at a time")) << f.advice;
+  EXPECT_FALSE(f.gain.has_value()) << "they may spin";
+}
+
+TEST(OversubscribedTest, UnevenPoolsAreSaidAsTheyAre) {
+  EXPECT_TRUE(Says(Found(Pools({4, 16, 8})).summary,
+                   "3 processes with 16, 8 and 4 threads"));
+  EXPECT_TRUE(Says(Found(Pools({4, 16, 8, 1, 1})).summary,
+                   "5 processes with 1 to 16 threads (30 together)"));
+}
+
+TEST(OversubscribedTest, OnePoolGetsAllTheCores) {
+  const Finding f = Found(Pools({16}));
+  EXPECT_EQ(f.summary,
+            "Too many threads: 16 want to run at a time on 2 cores.");
+  EXPECT_TRUE(Says(f.advice, "OMP_NUM_THREADS=2 ")) << f.advice;
+}
+
+TEST(OversubscribedTest, ProcessesOfOneThreadAreTooManyProcesses) {
+  const Finding f = Found(Pools({1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_TRUE(Says(f.advice, "let at most 2 of these processes")) << f.advice;
+  EXPECT_FALSE(Says(f.advice, "OMP")) << f.advice;
+}
+
+TEST(OversubscribedTest, TheLimitOfTheContainerComesFirst) {
+  const Finding f = Found(Pools({8}, 0, "1.5"));
+  EXPECT_TRUE(Says(f.summary, "8 want to run at a time on 1.5 permitted cores"))
+      << f.summary;
+  EXPECT_TRUE(Says(f.advice, "OMP_NUM_THREADS=1 ")) << f.advice;
+}
+
+TEST(OversubscribedTest, WhatWaitsForOthersIsNotTooMuch) {
+  EXPECT_TRUE(Fires(Pools({4})));
+  EXPECT_FALSE(Fires(Pools({4}, 1)));
+  EXPECT_TRUE(Fires(Pools({16}, 1)));
+}
+
+TEST(OversubscribedTest, PoolsThatFollowEachOtherDoNotAddUp) {
+  MadeRun run;
+  for (uint32_t p = 1; p <= 4; ++p)
+    for (int k = 0; k < 16; ++k)
+      run.workers.push_back({.process = p,
+                             .cores = run.Always(0.125),
+                             .wait = run.Always(0.875),
+                             .from_s = 2.5 * (p - 1),
+                             .to_s = 2.5 * p});
+  Facts facts = run.Make();
+  PutSeries(facts, "tree_switched", MadeRun::Always(500));
+  EXPECT_TRUE(Says(Found(facts).advice, "OMP_NUM_THREADS=2 "))
+      << Found(facts).advice;
 }
 
 TEST(OversubscribedTest, TheThresholdIsTwoThreadsACore) {
