@@ -18,6 +18,7 @@ constexpr double kFirst = 100;
 // the details that say why.
 struct Explains {
   std::string_view cause, symptom;
+  double least_gain = 0;  // of the cause; with less they are two things
 };
 constexpr Explains kExplains[] = {
     {"oversubscribed", "cpu_bound"},
@@ -35,6 +36,8 @@ constexpr Explains kExplains[] = {
     {"alternating", "network_bound"},
     {"alternating", "interpreter_bound"},
     {"checkpoint_stall", "alternating"},
+    {"checkpoint_stall", "disk_bound"},
+    {"checkpoint_stall", "one_core_bound", 0.3},
     {"input_bound", "input_cpu_saturated"},
     {"input_bound", "input_storage_bound"},
     {"input_bound", "input_storage_latency"},
@@ -91,7 +94,9 @@ void Rank(std::vector<Finding>& findings) {
       for (Weighed& cause : all)
         for (const Weighed& symptom : all)
           if (cause.finding.rule == e.cause &&
-              symptom.finding.rule == e.symptom)
+              symptom.finding.rule == e.symptom &&
+              (!cause.finding.gain ||
+               cause.finding.gain->share >= e.least_gain))
             cause.weight = std::max(cause.weight, kCauseFirst * symptom.weight);
   std::stable_sort(all.begin(), all.end(),
                    [](const Weighed& a, const Weighed& b) {

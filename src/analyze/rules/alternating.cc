@@ -42,15 +42,16 @@ struct Player {
   std::string_view name;  // of the series
   const char* call;       // in a sentence
   double least;
+  bool loads = false;  // data comes in by it
 };
 constexpr Player kPlayers[] = {
     {kComputing, "computing", kMinCores},
-    {"tree_read", "reading", kMinBytesPerSec},
+    {"tree_read", "reading", kMinBytesPerSec, true},
     {"tree_write", "writing", kMinBytesPerSec},
     {kStorage, "the disk", kMinCores},
-    {"net_receive", "receiving", kMinBytesPerSec},
+    {"net_receive", "receiving", kMinBytesPerSec, true},
     {"net_send", "sending", kMinBytesPerSec},
-    {"accelerator", "the accelerator", kMinBusy},
+    {"accelerator", "the accelerator", kMinBusy, true},
 };
 
 // Of each moment, the part in which something waits for storage or the kernel
@@ -71,6 +72,28 @@ SeriesView ViewOf(const SteadySeries& series, std::string_view name) {
   if (name == kComputing) return series.Computing();
   if (name == kStorage) return Storage(series);
   return series.Find(name);
+}
+
+// It writes, and nothing comes in.
+bool Stores(const SteadySeries& series, const Turns& turns,
+            const std::vector<const Player*>& players) {
+  for (const size_t member : turns.members)
+    if (players[member]->loads) return false;
+  return series.Find("tree_write").Mean() > series.Find("tree_read").Mean();
+}
+
+const char* AdviceOn(bool stores) {
+  return stores
+             ? "Let them overlap: hand what is computed to another thread or "
+               "process that writes it, and go on with the next piece "
+               "meanwhile. Two buffers and a thread are enough (in Python: "
+               "concurrent.futures; in C: io_uring or a second thread). "
+               "Or write less: half the precision, compressed, less often."
+             : "Let them overlap: load the next piece, or store the last "
+               "one, in the background while this one is computed. Two "
+               "buffers and a thread are enough (in PyTorch: DataLoader "
+               "with num_workers and prefetch_factor; in Python: "
+               "concurrent.futures; in C: io_uring or a second thread).";
 }
 
 }  // namespace
@@ -120,11 +143,7 @@ Outcome Alternating(const Facts& facts) {
     Say(f, fmt::format(
                "One round takes {}.",
                FormatDuration(static_cast<int64_t>(*turns.period_s * 1e9))));
-  f.advice =
-      "Let them overlap: load the next piece, or store the last one, in the "
-      "background while this one is computed. Two buffers and a thread are "
-      "enough (in PyTorch: DataLoader with num_workers and prefetch_factor; in "
-      "Python: concurrent.futures; in C: io_uring or a second thread).";
+  f.advice = AdviceOn(Stores(series, turns, players));
   PutGain(f, turns.gain * series.OfRun(),
           "at most, estimated as if the shorter parts ran beside the longest");
   f.confidence = 0.95 * turns.confidence;
