@@ -104,6 +104,9 @@ void WriteIdentity(TraceWriter& out, pid_t pid, const std::string& cgroup,
     out.PutMeta("cores", std::to_string(cores));
   if (const int allowed = AllowedCores(pid); allowed > 0)
     out.PutMeta("allowed_cores", std::to_string(allowed));
+  // On kernels that lack the file there are no autogroups.
+  if (const auto text = ReadText("/proc/sys/kernel/sched_autogroup_enabled"))
+    out.PutMeta("sched_autogroup", text->substr(0, text->find('\n')));
   const MemInfo memory = ParseMemInfo(ReadText("/proc/meminfo").value_or(""));
   if (memory.total) out.PutMeta("memory_bytes", std::to_string(*memory.total));
   const CgroupLimits limits = FindCgroupLimits(
