@@ -1,10 +1,13 @@
 #include "analyze/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
 #include "analyze/plain_verdict.h"
+#include "base/text.h"
 
 namespace sonde {
 namespace {
@@ -13,6 +16,9 @@ namespace {
 constexpr double kUnknownGain = 0.1;
 // More than anything that has a gain.
 constexpr double kFirst = 100;
+constexpr double kUnknownCriticalGain = 0.7;
+// No run is without any time: from here on a gain is "nearly all".
+constexpr double kNearlyAll = 0.95;
 
 // A cause and what it makes look like a limit of its own; or what it is, and
 // the details that say why.
@@ -71,8 +77,11 @@ bool TellsAnIdleAccelerator(const Finding& finding) {
 double Weight(const Finding& finding) {
   // How fast a run was that does not go on comes after that.
   if (finding.rule == "hung") return kFirst;
+  const double unknown = finding.severity == Severity::kCritical
+                             ? kUnknownCriticalGain
+                             : kUnknownGain;
   return static_cast<double>(finding.severity) *
-         (finding.gain ? finding.gain->share : kUnknownGain);
+         (finding.gain ? finding.gain->share : unknown);
 }
 
 // Sorts findings by what they weigh. A cause weighs more than anything that it
@@ -130,6 +139,16 @@ const char* NameOf(RuleState::State state) {
       return "not enough data";
   }
   return "silent";
+}
+
+std::string PhraseGain(const Gain& gain) {
+  const std::string most =
+      gain.share >= kNearlyAll ? "nearly all" : FormatShare(gain.share);
+  const std::string range =
+      gain.from_share <= 0 || gain.from_share >= gain.share
+          ? (gain.share >= kNearlyAll ? "" : "up to ") + most
+          : fmt::format("{} to {}", FormatShare(gain.from_share), most);
+  return fmt::format("{} of the run's time, {}", range, gain.how);
 }
 
 Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {

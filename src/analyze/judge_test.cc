@@ -18,6 +18,15 @@ MadeRun One(double cores, double seconds = 10) {
   return run;
 }
 
+TEST(JudgeTest, AGainIsARangeWithItsCondition) {
+  EXPECT_EQ(PhraseGain({0.6, "if it slept less"}),
+            "up to 60.0 % of the run's time, if it slept less");
+  EXPECT_EQ(PhraseGain({0.6, "if it slept less", 0.2}),
+            "20.0 % to 60.0 % of the run's time, if it slept less");
+  EXPECT_EQ(PhraseGain({1, "if it slept less"}),
+            "nearly all of the run's time, if it slept less");
+}
+
 TEST(JudgeTest, AHealthyRunHasNoFindingAndSaysWhatItUsed) {
   MadeRun run;
   run.workers = {{.process = 1, .name = "a", .cores = run.Always(0.7)},

@@ -23,11 +23,17 @@ struct Evidence {
   int64_t to_ns = kNoTime;
 };
 
-// What acting on a finding could win.
+// What acting on a finding could win, of the run's wall time: an estimate that
+// holds under its condition. There is none where no bound holds: CPU time of
+// threads that may spin is not the work they did (analyze/pools.h).
 struct Gain {
-  double share = 0;  // of the run's wall time; an estimate
-  std::string how;   // how it was estimated, and under which condition
+  double share = 0;       // at most
+  std::string how;        // the condition: "if nothing waited for storage"
+  double from_share = 0;  // at least; 0: nothing is promised
 };
+
+// "20.0 % to 60.0 % of the run's time, if nothing waited for storage".
+std::string PhraseGain(const Gain& gain);
 
 // Where to look. Numbers are the trace's own, 0 if not of one.
 struct Where {

@@ -137,7 +137,7 @@ class Page {
     Put("</ul>\n<p><strong>Do:</strong> {}</p>\n", Escaped(finding.advice));
     if (finding.gain)
       Put("<p><strong>Gain:</strong> {}</p>\n",
-          Escaped(GainText(*finding.gain)));
+          Escaped(PhraseGain(*finding.gain)));
     out_ += "</article>\n";
   }
 

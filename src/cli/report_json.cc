@@ -74,8 +74,10 @@ Json FindingOf(const Finding& f) {
                         {"to_ns", Time(e.to_ns)}});
   Json gain;
   if (f.gain)
-    gain = {
-        {"share", f.gain->share}, {"estimated", true}, {"how", f.gain->how}};
+    gain = {{"share", f.gain->share},
+            {"from_share", f.gain->from_share},
+            {"estimated", true},
+            {"how", f.gain->how}};
   return {{"rule", f.rule},
           {"severity", NameOf(f.severity)},
           {"confidence", f.confidence},

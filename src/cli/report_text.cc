@@ -52,7 +52,7 @@ Lines FindingLines(const Report& report, const Finding& f, size_t evidence) {
                                                      f.evidence[i].from_ns,
                                                      f.evidence[i].to_ns)));
   Append(out, Wrap("  Do:   ", f.advice));
-  if (f.gain) Append(out, Wrap("  Gain: ", GainText(*f.gain)));
+  if (f.gain) Append(out, Wrap("  Gain: ", PhraseGain(*f.gain)));
   return out;
 }
 

@@ -36,17 +36,6 @@ std::string Cores(const MaybeNumber& cores) {
   return cores ? fmt::format("{:.2f}", *cores) : "-";
 }
 
-std::string GainText(const Gain& gain) {
-  // "All of it at most" would say nothing.
-  constexpr std::string_view kAtMost = " at most";
-  constexpr double kNearlyAll = 0.995;
-  std::string how = " " + gain.how;
-  const bool all = gain.share >= kNearlyAll;
-  if (all && how.starts_with(kAtMost)) how.erase(0, kAtMost.size());
-  return fmt::format("{} of the run's time{}",
-                     all ? "nearly all" : FormatShare(gain.share), how);
-}
-
 std::string Plural(uint64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }

@@ -15,9 +15,6 @@ std::string Duration(const MaybeNs& ns);
 std::string Bytes(const MaybeNumber& bytes);
 std::string Share(const MaybeNumber& share);
 std::string Cores(const MaybeNumber& cores);
-
-// "42.0 % of the run's time at most, ...": a finding that has a gain.
-std::string GainText(const Gain& gain);
 std::string Plural(uint64_t count, const char* one, const char* many);
 // " [1.0 to 2.5 s]", counted from the start of the run; nothing if there is no
 // such time.

@@ -60,7 +60,7 @@ FINDING = {
     "confidence": NUMBER, "summary": TEXT,
     "evidence": [{"text": TEXT, "from_ns": Maybe(INT), "to_ns": Maybe(INT)}],
     "advice": TEXT,
-    "gain": Maybe({"share": NUMBER, "estimated": BOOL, "how": TEXT}),
+    "gain": Maybe({"share": NUMBER, "from_share": NUMBER, "estimated": BOOL, "how": TEXT}),
     "from_ns": INT, "to_ns": INT,
     "where": Maybe({"process": INT, "pid": INT, "process_name": TEXT,
                     "cmdline": Maybe(TEXT), "thread": Maybe(INT),

@@ -145,7 +145,7 @@ Outcome Alternating(const Facts& facts) {
                FormatDuration(static_cast<int64_t>(*turns.period_s * 1e9))));
   f.advice = AdviceOn(Stores(series, turns, players));
   PutGain(f, turns.gain * series.OfRun(),
-          "at most, estimated as if the shorter parts ran beside the longest");
+          "if the shorter parts ran beside the longest");
   f.confidence = 0.95 * turns.confidence;
   return {{std::move(f)}, ""};
 }

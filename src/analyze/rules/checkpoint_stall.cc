@@ -258,7 +258,10 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
       "torch.distributed.checkpoint.async_save). Or save less often, less "
       "(shards, no optimizer state every time), or to a faster disk{}.",
       synced ? ", and do not fsync each file" : "");
-  PutGain(f, share, "estimated as if it went on while it saves");
+  // What it waits for the disk another thread can wait for; what it computes
+  // for the save may slow down the rest.
+  PutGain(f, share, "if it went on while it saves",
+          share * sum.blocked_s / sum.seconds);
   f.confidence = 0.8;
   return f;
 }

@@ -15,6 +15,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/neighbours.h"
+#include "analyze/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
@@ -154,15 +155,15 @@ Outcome CpuBound(const Facts& facts) {
         " The container may use only {:g} of {:g} cores: raising its CPU limit "
         "is the quickest remedy.",
         *run.cpu_limit_cores, *run.allowed_cores);
-    f.gain = Gain{
-        time * series.OfRun() * (1 - *run.cpu_limit_cores / *run.allowed_cores),
-        "at most, estimated as if the work spread over all cores "
-        "without the limit"};
-  } else if (others >= kNotableCores && own + others > 0) {
+    if (!MaySpin(PoolsOf(facts, steady), capacity))
+      f.gain = Gain{time * series.OfRun() *
+                        (1 - *run.cpu_limit_cores / *run.allowed_cores),
+                    "if the work spread over all cores without the limit"};
+  } else if (others >= kNotableCores && own + others > 0 &&
+             !MaySpin(PoolsOf(facts, steady), capacity)) {
     f.gain =
         Gain{time * series.OfRun() * std::min(1.0, others / (own + others)),
-             "at most, estimated as if the other programs' cores were "
-             "free"};
+             "if the other programs' cores were free"};
   }
   f.confidence =
       std::min(0.95, 0.5 + 0.5 * (time - kMinTime) / (1 - kMinTime)) *

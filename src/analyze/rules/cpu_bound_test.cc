@@ -155,6 +155,17 @@ TEST(CpuBoundTest, ThreadsThatAreReadyForAllCoresAreBoundByThem) {
   EXPECT_FALSE(Fires(run)) << "it has work for 1.7 cores";
 }
 
+TEST(CpuBoundTest, NoGainIsToldOfThreadsThatMaySpin) {
+  MadeRun run;
+  run.others = MadeRun::Always(1);
+  for (int i = 0; i < 8; ++i)
+    run.workers.push_back(
+        {.cores = run.Always(0.125), .wait = run.Always(0.875)});
+  const Outcome outcome = CpuBound(run.Make());
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_FALSE(outcome.findings[0].gain.has_value());
+}
+
 TEST(CpuBoundTest, StealIsNotBlamedOnTheTarget) {
   MadeRun run = Two(0.5);
   run.steal = MadeRun::Always(1.0);

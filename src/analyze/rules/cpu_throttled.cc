@@ -90,8 +90,7 @@ Outcome CpuThrottled(const Facts& facts) {
   const double share =
       waited / (waited + used) *
       std::min(1.0, wall / static_cast<double>(facts.run.wall_ns));
-  PutGain(f, share,
-          "at most, estimated as if it had run while it was throttled");
+  PutGain(f, share, "if it had run while it was throttled");
   if (crowded && MaySpin(pools, *cores)) f.gain.reset();
   f.confidence = 0.95;
   return {{std::move(f)}, ""};

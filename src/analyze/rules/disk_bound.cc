@@ -134,8 +134,7 @@ Outcome DiskBound(const Facts& facts) {
     Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));
   }
   f.advice = AdviceOn(read.Mean(), write.Mean());
-  PutGain(f, stall * series.OfRun(),
-          "or so, estimated as if nothing waited for storage");
+  PutGain(f, stall * series.OfRun(), "if nothing waited for storage");
   f.confidence = SureOf(time, pressure && busy.collected() ? 0.95 : 0.8);
   return {{std::move(f)}, ""};
 }

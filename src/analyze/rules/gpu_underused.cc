@@ -161,8 +161,7 @@ Outcome GpuFluctuating(const Facts& facts) {
       "checkpoints, evaluation or logging (do them less often, or in a thread "
       "of their own). All curves one above the other: sonde export " +
       ShellWord(facts.store->path(), 4096) + " --to chrome";
-  f.gain = Gain{idle * devices.OfRun(facts),
-                "at most, estimated as if it never rested"};
+  f.gain = Gain{idle * devices.OfRun(facts), "if it never rested"};
   f.confidence = every.empty() ? 0.7 : 0.9;
   return {{std::move(f)}, ""};
 }

@@ -129,7 +129,7 @@ Finding Begin(const Facts& facts, const Input& in, const char* rule) {
   f.where.process_name = consumer.name;
   f.where.cmdline = consumer.cmdline;
   f.gain = Gain{in.idle * in.devices.OfRun(facts),
-                "at most, estimated as if the accelerator never waited"};
+                "if the accelerator never waited"};
   f.confidence = (in.by_cpu ? 0.85 : 0.7) * std::min(1.0, 0.7 + in.idle);
   return f;
 }

@@ -111,8 +111,7 @@ Outcome InterpreterBound(const Facts& facts) {
       python ? "DataLoader(num_workers=2) or more" : "to others",
       python ? fmt::format(" `py-spy top --pid PID` shows the lines it is in.")
              : " `perf top -p PID` shows the functions it is in.");
-  f.gain = Gain{idle * devices.OfRun(facts),
-                "at most, estimated as if the accelerator never waited"};
+  f.gain = Gain{idle * devices.OfRun(facts), "if the accelerator never waited"};
   f.confidence = 0.85 * std::min(1.0, 0.6 + 0.4 * filled.time);
   return {{std::move(f)}, ""};
 }

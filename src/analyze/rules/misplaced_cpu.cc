@@ -14,6 +14,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/pattern/run_series.h"
+#include "analyze/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
@@ -100,10 +101,10 @@ Outcome MisplacedCpu(const Facts& facts) {
       "has threads for. If the pinning is meant, start fewer threads: "
       "OMP_NUM_THREADS, DataLoader(num_workers=...).";
   const double more = std::min(waited, free);
-  f.gain = Gain{
-      yes / all * more / (used + more) * SteadySeries(facts, steady).OfRun(),
-      "at most, estimated as if the threads that waited had run on "
-      "the free cores"};
+  if (!MaySpin(PoolsOf(facts, steady), used))
+    f.gain = Gain{
+        yes / all * more / (used + more) * SteadySeries(facts, steady).OfRun(),
+        "if the threads that waited had run on the free cores"};
   f.confidence = 0.8;
   return {{std::move(f)}, ""};
 }

@@ -31,7 +31,7 @@ TEST(MisplacedCpuTest, ThreadsThatWaitBesideFreeCores) {
             "cores are free: they are not allowed to use them.");
   EXPECT_EQ(f.evidence[1].text,
             "It was started with leave to use 1 of 4 cores.");
-  EXPECT_NEAR(f.gain->share, 0.5, 0.02);
+  EXPECT_FALSE(f.gain.has_value()) << "threads of one process may spin";
   EXPECT_EQ(Judge(Pinned(0.5).Make()).findings[0].rule, "misplaced_cpu")
       << "before cpu_bound, which it explains";
 }

@@ -180,7 +180,7 @@ Outcome NetworkBound(const Facts& facts) {
       "qdisc` a limit that was set. If the link could carry more, ask who is "
       "at the other end, or use several connections at once.");
   PutGain(f, time * series.OfRun() * (1 - std::min(1.0, cores)),
-          "at most, estimated as if the data were there already");
+          "if the data were there already");
   // A program may send at a fixed rate because it means to.
   f.confidence = SureOf(time, 0.8);
   return {{std::move(f)}, ""};

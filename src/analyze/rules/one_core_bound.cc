@@ -67,9 +67,9 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
                        (1 - 1 / cores);
   // Beside others that use the rest there is nothing to gain by itself.
   if (free >= kWorthACore)
-    f.gain = Gain{share, fmt::format("at most, estimated as if this work "
-                                     "spread over {:.3g} cores without loss",
-                                     cores)};
+    f.gain = Gain{
+        share, fmt::format("if this work spread over {:.3g} cores without loss",
+                           cores)};
   f.severity =
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }

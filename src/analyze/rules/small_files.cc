@@ -203,7 +203,7 @@ Outcome SmallFiles(const Facts& facts) {
   PutGain(f,
           (cost_share * std::min(1.0, ready) + (waits ? stalled : 0)) *
               series.OfRun(),
-          "at most, estimated as if the same data came in large pieces");
+          "if the same data came in large pieces");
   f.confidence = SureOf(time, 0.9);
   return {{std::move(f)}, ""};
 }

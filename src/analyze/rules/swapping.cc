@@ -61,10 +61,8 @@ Outcome Swapping(const Facts& facts) {
       "less memory at a time (smaller batches, fewer workers, data types of "
       "half the size), end what else runs (`ps -eo rss,pid,args --sort=-rss | "
       "head`), or get more memory.";
-  PutGain(f, (psi.collected() ? psi.Mean() : time / 2) * series.OfRun(),
-          psi.collected()
-              ? "at most, estimated as if nothing waited for memory"
-              : "a guess: half of the time in which pages came back");
+  PutGain(f, (psi.collected() ? psi.Mean() : time) * series.OfRun(),
+          "if nothing waited for memory");
   f.confidence = psi.collected() ? 0.9 : 0.6;
   return {{std::move(f)}, ""};
 }

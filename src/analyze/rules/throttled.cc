@@ -156,8 +156,7 @@ Outcome Throttled(const Facts& facts) {
             "-rgc`.";
   if (lost > 0)
     f.gain = Gain{lost * (1 - devices.IdleShare()) * devices.OfRun(facts),
-                  "at most, estimated as if it always ran at its highest "
-                  "clock"};
+                  "if it always ran at its highest clock"};
   f.confidence = worst.told ? 0.85 : 0.5;
   return {{std::move(f)}, ""};
 }

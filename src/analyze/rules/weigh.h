@@ -39,8 +39,9 @@ inline void Say(Finding& f, std::string text) {
   f.evidence.push_back({std::move(text), f.from_ns, f.to_ns});
 }
 
-inline void PutGain(Finding& f, double share, std::string how) {
-  f.gain = Gain{std::clamp(share, 0.0, 1.0), std::move(how)};
+inline void PutGain(Finding& f, double share, std::string how,
+                    double from_share = 0) {
+  f.gain = Gain{std::clamp(share, 0.0, 1.0), std::move(how), from_share};
   f.severity =
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }
