@@ -62,6 +62,9 @@ CgroupFacts FactsOf(std::string_view path, const Stats& stats) {
   out.cache_peak_bytes = Peak(stats, "cgroup_memory_cache_bytes");
   out.limit_hits = Growth(stats, "cgroup_memory_limit_hits");
   out.oom_kills = Growth(stats, "cgroup_oom_kills");
+  if (out.oom_kills.value_or(0) > 0)
+    out.oom_seen_ns = Find(stats, "cgroup_oom_kills")->last_ns;
+  out.refaulted_pages = Growth(stats, "cgroup_refaulted_pages");
   out.read_bytes = Growth(stats, "cgroup_read_bytes");
   out.write_bytes = Growth(stats, "cgroup_write_bytes");
   out.psi_cpu_some = Share(stats, "cgroup_psi_cpu_some_ns");

@@ -26,6 +26,9 @@ struct CgroupFacts {
   std::optional<double>
       cache_peak_bytes;  // of it: files, which can be given up
   std::optional<double> limit_hits, oom_kills;
+  std::optional<int64_t> oom_seen_ns;  // when the last of the kills was seen
+  // Pages of files that were read again soon after they had to be given up.
+  std::optional<double> refaulted_pages;
   std::optional<double> read_bytes, write_bytes;
   // Shares of the time in which something waited (pressure).
   std::optional<double> psi_cpu_some, psi_io_some, psi_memory_some;

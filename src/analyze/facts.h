@@ -97,6 +97,9 @@ struct MachineFacts {
   // Shares of the time in which something waited (pressure).
   MaybeNumber psi_cpu_some, psi_io_some, psi_memory_some;
   MaybeNumber load1_peak;
+  MaybeNumber oom_kills;        // for lack of memory, in any container
+  MaybeNs oom_seen_ns;          // when the last of them was seen
+  MaybeNumber shm_total_bytes;  // the size of /dev/shm
 };
 
 // The run as a whole.

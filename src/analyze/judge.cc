@@ -69,6 +69,15 @@ constexpr std::string_view kIdleAccelerator[] = {
     "gpu_fluctuating", "problem_too_small", "gpu_underused",
     "gpu_memory_full_gpu_free", "gpu_and_memory_free"};
 
+// What ended a part of the run, or will: how fast it was comes after that.
+constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "memory_leak"};
+
+bool EndsTheRun(const Finding& finding) {
+  return finding.severity == Severity::kCritical &&
+         std::find(std::begin(kEndsTheRun), std::end(kEndsTheRun),
+                   finding.rule) != std::end(kEndsTheRun);
+}
+
 bool TellsAnIdleAccelerator(const Finding& finding) {
   return std::find(std::begin(kIdleAccelerator), std::end(kIdleAccelerator),
                    finding.rule) != std::end(kIdleAccelerator);
@@ -85,18 +94,19 @@ double Weight(const Finding& finding) {
 }
 
 // Sorts findings by what they weigh. A cause weighs more than anything that it
-// explains, or that this explains in turn; idle accelerators come last.
+// explains, or that this explains in turn. What ends the run comes before all,
+// idle accelerators come last.
 void Rank(std::vector<Finding>& findings) {
   struct Weighed {
     Finding finding;
     double weight;
-    bool idle;
+    int place;
   };
   std::vector<Weighed> all;
   for (Finding& f : findings) {
     const double weight = Weight(f);
-    const bool idle = TellsAnIdleAccelerator(f);
-    all.push_back({std::move(f), weight, idle});
+    const int place = EndsTheRun(f) ? 0 : TellsAnIdleAccelerator(f) ? 2 : 1;
+    all.push_back({std::move(f), weight, place});
   }
   for (size_t round = 0; round < all.size(); ++round)
     for (const Explains& e : kExplains)
@@ -107,10 +117,10 @@ void Rank(std::vector<Finding>& findings) {
               (!cause.finding.gain ||
                cause.finding.gain->share >= e.least_gain))
             cause.weight = std::max(cause.weight, kCauseFirst * symptom.weight);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Weighed& a, const Weighed& b) {
-                     return a.idle != b.idle ? b.idle : a.weight > b.weight;
-                   });
+  std::stable_sort(
+      all.begin(), all.end(), [](const Weighed& a, const Weighed& b) {
+        return a.place != b.place ? a.place < b.place : a.weight > b.weight;
+      });
   for (size_t i = 0; i < all.size(); ++i)
     findings[i] = std::move(all[i].finding);
 }

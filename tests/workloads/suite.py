@@ -52,6 +52,8 @@ SUITE = (
     Workload("small_files", "small_files", also=("one_core_bound",)),
     Workload("network_bound", "network_bound"),
     Workload("memory_leak", "memory_leak"),
+    Workload("out_of_memory", "out_of_memory", words="out_of_memory.py (pid",
+             limited=Limit(memory_bytes=300 << 20)),
     Workload("oversubscribed", "oversubscribed", also=("cpu_bound",)),
     Workload("cpu_throttled", "cpu_throttled", limited=Limit(cores=0.5)),
     Workload("alternating", "alternating",

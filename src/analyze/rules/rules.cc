@@ -22,6 +22,8 @@ std::span<const Rule> Rules() {
        &Oversubscribed},
       {"cpu_throttled", "does the container's CPU limit hold it back?",
        "the cgroup's throttled time", &CpuThrottled},
+      {"out_of_memory", "was one of its processes killed for lack of memory?",
+       "kills of the cgroup or the machine, ends of processes", &OutOfMemory},
       {"memory_leak", "does its memory grow without end?",
        "memory of processes", &MemoryLeak},
       {"alternating", "do computing and I/O take turns?",
