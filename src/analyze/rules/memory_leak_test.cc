@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -100,16 +101,59 @@ TEST(MemoryLeakTest, ComesBeforeABusyThread) {
 }
 
 TEST(MemoryLeakTest, WhatItReadsOrReceivesMayBeItsData) {
-  Facts facts = Grows(Ramp(100e6, 20e6));
+  Facts facts = Grows(Ramp(100e6, 2e6), 100);
+  Facts brief = Grows(Ramp(100e6, 20e6));
   for (const char* const name : {"tree_read_chars", "net_receive"}) {
-    PutSeries(facts, name, MadeRun::Always(20e6));
+    PutSeries(facts, name, MadeRun::Always(2e6));
     const Outcome outcome = MemoryLeak(facts);
     ASSERT_EQ(outcome.findings.size(), 1u);
     EXPECT_EQ(outcome.findings[0].severity, Severity::kInfo);
-    PutSeries(facts, name, MadeRun::Always(200e6));
+    PutSeries(facts, name, MadeRun::Always(20e6));
     EXPECT_EQ(MemoryLeak(facts).findings.at(0).severity, Severity::kCritical)
         << "it keeps a tenth of it";
+    PutSeries(brief, name, MadeRun::Always(7e6));
+    EXPECT_FALSE(Fires(brief)) << "a short run may be nothing but loading";
+    PutSeries(brief, name, MadeRun::Always(0));
+    EXPECT_TRUE(Fires(brief));
   }
+}
+
+TEST(MemoryLeakTest, GrowthMustOutgrowWhatComesAndGoes) {
+  // Eight threads with temporary arrays.
+  const auto waves = [](double per_s, double size) -> MadeRun::Load {
+    return [=](double s) {
+      return 60e6 + per_s * s + size * std::abs(std::sin(9.1 * s));
+    };
+  };
+  EXPECT_FALSE(Fires(Grows(waves(4e6, 32e6), 7)));
+  EXPECT_FALSE(Fires(Grows(waves(5e6, 32e6), 10)));
+  EXPECT_TRUE(Fires(Grows(waves(5e6, 32e6), 30))) << "longer, it is clear";
+  EXPECT_TRUE(Fires(Grows(waves(20e6, 32e6), 10)));
+}
+
+TEST(MemoryLeakTest, OneRiseAtTheEndOfWavesIsNone) {
+  EXPECT_FALSE(Fires(Grows([](double s) {
+    return 60e6 + (s < 6 ? 16e6 * std::fmod(s, 2) : 30e6 * (s - 6));
+  })));
+}
+
+TEST(MemoryLeakTest, StartUpIsNotJudged) {
+  // While libraries come, all grows.
+  const auto files = [](double until) -> MadeRun::Load {
+    return [=](double s) { return 30e6 * std::min(std::floor(s), until); };
+  };
+  const auto both = [&](double until) {
+    Facts facts = Grows([=](double s) {
+      return files(until)(s) + 50e6 + 20e6 * std::min(s, until);
+    });
+    PutSeries(facts, "tree_file_memory", files(until));
+    return facts;
+  };
+  EXPECT_FALSE(Fires(both(10)));
+  EXPECT_FALSE(Fires(both(4)));
+  Facts goes_on = Grows([&](double s) { return files(3)(s) + 20e6 * s; });
+  PutSeries(goes_on, "tree_file_memory", files(3));
+  EXPECT_TRUE(Fires(goes_on));
 }
 
 TEST(MemoryLeakTest, FindsSteps) {
@@ -176,6 +220,33 @@ TEST(MemoryLeakTest, NotOneThatLivesForAShortTimeOrKeepsStill) {
                              "ramp 30 from=2s to=6s slope=20MB/s\n"
                              "tick 2 6100ms 30=gone\n"))
           .findings.empty());
+}
+
+TEST(MemoryLeakTest, MoreProcessesAreNoGrowth) {
+  std::string more = "ramp 3 to=10s value=90MB\n";
+  for (int i = 3; i < 9; ++i)
+    more += fmt::format(
+        "process {0} pid={0} name=worker start={0}s end=10s exit=0\n"
+        "series 3{0} scope=process:{0} name=rss_bytes\n"
+        "series 4{0} scope=process:{0} name=cpu_ns\n"
+        "ramp 4{0} from={0}s to=10s slope=0.01s/s\n"
+        "ramp 3{0} from={0}s to=10s value=40MB\n",
+        i);
+  EXPECT_TRUE(MemoryLeak(FactsOfText(kTwo, more)).findings.empty());
+}
+
+TEST(MemoryLeakTest, PythonIsNotSentToHeaptrack) {
+  MadeRun run;
+  for (const char* const name : {"python3", "serve"}) {
+    run.workers = {{.name = name, .cores = run.Always(0.1)}};
+    Facts facts = run.Make();
+    facts.processes[0].rss_peak_bytes = 300e6;
+    PutSeries(facts, "tree_memory", Ramp(100e6, 20e6));
+    const std::string advice = MemoryLeak(facts).findings.at(0).advice;
+    EXPECT_EQ(advice.find("heaptrack") == std::string::npos,
+              name == std::string("python3"))
+        << advice;
+  }
 }
 
 TEST(MemoryLeakTest, SaysWhenItCannotKnow) {
