@@ -70,7 +70,8 @@ constexpr std::string_view kIdleAccelerator[] = {
     "gpu_memory_full_gpu_free", "gpu_and_memory_free"};
 
 // What ended a part of the run, or will: how fast it was comes after that.
-constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "memory_leak"};
+constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "shm_full",
+                                            "memory_leak"};
 
 bool EndsTheRun(const Finding& finding) {
   return finding.severity == Severity::kCritical &&

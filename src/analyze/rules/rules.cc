@@ -24,6 +24,8 @@ std::span<const Rule> Rules() {
        "the cgroup's throttled time", &CpuThrottled},
       {"out_of_memory", "was one of its processes killed for lack of memory?",
        "kills of the cgroup or the machine, ends of processes", &OutOfMemory},
+      {"shm_full", "did a process end because /dev/shm was full?",
+       "how full /dev/shm was, ends of processes", &ShmFull},
       {"memory_leak", "does its memory grow without end?",
        "memory of processes", &MemoryLeak},
       {"alternating", "do computing and I/O take turns?",

@@ -15,6 +15,7 @@ Outcome SmallFiles(const Facts& facts);
 Outcome Oversubscribed(const Facts& facts);
 Outcome CpuThrottled(const Facts& facts);
 Outcome OutOfMemory(const Facts& facts);
+Outcome ShmFull(const Facts& facts);
 Outcome MemoryLeak(const Facts& facts);
 Outcome Alternating(const Facts& facts);
 Outcome NetworkBound(const Facts& facts);

@@ -1,0 +1,109 @@
+// shm_full: did a process end because /dev/shm was full?
+//
+// Evidence: a process ended by SIGBUS, which is what a write to shared memory
+// gets that has no room, or failed, while /dev/shm was full (kFull of it, in
+// the kBefore before its end). A process that only failed may have done so for
+// any reason: then it must be all but full (kNoRoom).
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "analyze/ends.h"
+#include "analyze/pattern/counter_pass.h"
+#include "analyze/pattern/run_series.h"
+#include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
+#include "base/text.h"
+#include "base/time.h"
+
+namespace sonde {
+namespace {
+
+constexpr int64_t kBefore = 3 * kNsPerSec;
+constexpr double kFull = 0.90;
+constexpr double kNoRoom = 0.98;
+
+struct Death {
+  ProcessFacts process;
+  double used_bytes;
+};
+
+std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
+                             double total) {
+  const auto used_before = [&](const Process& row) {
+    double most = 0;
+    for (size_t i = 0; i < used.size(); ++i)
+      if (used.known[i] && used.grid.TimeOf(i) <= row.end_ns &&
+          used.grid.TimeOf(i) >= row.end_ns - kBefore)
+        most = std::max(most, used.values[i]);
+    return most;
+  };
+  for (const bool by_signal : {true, false}) {
+    const std::vector<ProcessFacts> ended =
+        EndedWhere(facts, [&](const Process& row) {
+          if (by_signal)
+            return EndedBySignal(row, SIGBUS) &&
+                   used_before(row) >= kFull * total;
+          return row.exit == Process::Exit::kExited && row.exit_code != 0 &&
+                 used_before(row) >= kNoRoom * total;
+        });
+    if (!ended.empty()) return Death{ended[0], used_before(ended[0].row)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome ShmFull(const Facts& facts) {
+  const double total = facts.machine.shm_total_bytes.value_or(0);
+  if (!facts.machine.shm_total_bytes) {
+    const bool any_killed = !EndedWhere(facts, [](const Process& row) {
+                               return EndedBySignal(row, SIGBUS);
+                             }).empty();
+    if (!any_killed) return {};
+    return Outcome::NotEnough("how full /dev/shm was, was not collected");
+  }
+  if (total <= 0) return {};
+  const RegularSeries used = SumCounters(
+      facts, facts.series->grid,
+      {{"shm", "bytes", Series::Scope::kMachine, "shm_used_bytes", 1}})[0];
+  const std::optional<Death> death = DeathOf(facts, used, total);
+  if (!death) return {};
+  const ProcessFacts& process = death->process;
+  const bool by_signal = EndedBySignal(process.row, SIGBUS);
+
+  Finding f;
+  f.rule = "shm_full";
+  f.severity = Severity::kCritical;
+  f.from_ns = facts.run.begin_ns;
+  f.to_ns = std::min(process.row.end_ns, facts.run.end_ns);
+  PutWhere(f, process);
+  f.summary = fmt::format(
+      "/dev/shm was full ({} of {}) when {} {}, {} after the start.",
+      FormatBytes(death->used_bytes), FormatBytes(total), CallWithPid(process),
+      by_signal ? "died of SIGBUS" : "failed",
+      WhenOf(facts, process.row.end_ns));
+  if (by_signal)
+    Say(f,
+        "SIGBUS (bus error) is what a write to shared memory gets for which "
+        "there is no room.");
+  else
+    Say(f, fmt::format("It ended with status {}.", process.row.exit_code));
+  if (const std::string curve = CurveUntil(facts, used, process.row.end_ns);
+      !curve.empty())
+    Say(f, fmt::format("In use: {}.", curve));
+  f.advice =
+      "Give it more: docker run --shm-size=8g (or --ipc=host), in Kubernetes "
+      "an "
+      "emptyDir with medium: Memory mounted at /dev/shm, else mount -o "
+      "remount,size=8G /dev/shm. Or use less: fewer DataLoader workers, a "
+      "smaller prefetch_factor or batch. `ls -l /dev/shm` shows what earlier "
+      "runs left there.";
+  f.confidence = by_signal ? 0.95 : 0.7;
+  return {{std::move(f)}, ""};
+}
+
+}  // namespace sonde
