@@ -54,6 +54,8 @@ SUITE = (
     Workload("memory_leak", "memory_leak"),
     Workload("out_of_memory", "out_of_memory", words="out_of_memory.py (pid",
              limited=Limit(memory_bytes=300 << 20)),
+    Workload("page_cache_thrash", "page_cache_thrash",
+             limited=Limit(memory_bytes=128 << 20)),
     Workload("oversubscribed", "oversubscribed", also=("cpu_bound",)),
     Workload("cpu_throttled", "cpu_throttled", limited=Limit(cores=0.5)),
     Workload("alternating", "alternating",

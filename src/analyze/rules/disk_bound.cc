@@ -103,6 +103,8 @@ Outcome DiskBound(const Facts& facts) {
   };
   const double time = series.ShareWhere(waits);
   if (time < kMostOfTheTime || !series.OwnsDisks()) return {};
+  // What is read again and again is no matter of the disk.
+  if (!PageCacheThrash(facts).findings.empty()) return {};
   const double own = read.Mean() + write.Mean();
   const double all =
       series.Find("disk_read").Mean() + series.Find("disk_write").Mean();

@@ -16,6 +16,7 @@ Outcome Oversubscribed(const Facts& facts);
 Outcome CpuThrottled(const Facts& facts);
 Outcome OutOfMemory(const Facts& facts);
 Outcome ShmFull(const Facts& facts);
+Outcome PageCacheThrash(const Facts& facts);
 Outcome MemoryLeak(const Facts& facts);
 Outcome Alternating(const Facts& facts);
 Outcome NetworkBound(const Facts& facts);

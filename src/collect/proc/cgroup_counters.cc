@@ -82,10 +82,22 @@ void MemoryLimit(std::string_view text, Values& out) {
     out.push_back({"cgroup_memory_limit_bytes", "bytes", false, *bytes});
 }
 
-void MemoryStat(std::string_view text, Values& out) {
+// Pages of files that were read again soon after they had to be given up.
+constexpr char kRefaults[] = "cgroup_refaulted_pages";
+
+void MemoryStat2(std::string_view text, Values& out) {
+  // Before Linux 5.9 the last had a shorter name.
   static constexpr Key kKeys[] = {
       {"file", "cgroup_memory_cache_bytes", "bytes", false, 1},
-      {"total_cache", "cgroup_memory_cache_bytes", "bytes", false, 1}};
+      {"workingset_refault_file", kRefaults, "1", true, 1},
+      {"workingset_refault", kRefaults, "1", true, 1}};
+  ParseKeys(text, kKeys, out);
+}
+
+void MemoryStat1(std::string_view text, Values& out) {
+  static constexpr Key kKeys[] = {
+      {"total_cache", "cgroup_memory_cache_bytes", "bytes", false, 1},
+      {"total_workingset_refault_file", kRefaults, "1", true, 1}};
   ParseKeys(text, kKeys, out);
 }
 
@@ -213,8 +225,8 @@ constexpr std::array<CgroupFile, 22> kFiles = {{
     {"memory", false, "memory.max_usage_in_bytes", true, true, MemoryPeak},
     {"memory", true, "memory.max", true, true, MemoryLimit},
     {"memory", false, "memory.limit_in_bytes", true, true, MemoryLimit},
-    {"memory", true, "memory.stat", true, true, MemoryStat},
-    {"memory", false, "memory.stat", true, true, MemoryStat},
+    {"memory", true, "memory.stat", true, true, MemoryStat2},
+    {"memory", false, "memory.stat", true, true, MemoryStat1},
     {"memory", true, "memory.events", true, true, MemoryEvents},
     {"memory", false, "memory.failcnt", true, true, MemoryFailures},
     {"memory", false, "memory.oom_control", true, true, OomControl},

@@ -77,6 +77,15 @@ TEST(CgroupCounters, EventsOfMemoryInBothVersions) {
             (Found{{"cgroup_memory_cache_bytes", 20}}));
   EXPECT_EQ(Parse(false, "memory.stat", "cache 1\ntotal_cache 20\n"),
             (Found{{"cgroup_memory_cache_bytes", 20}}));
+  // Version 1 counts those of the cgroups below in the total only.
+  EXPECT_EQ(Parse(false, "memory.stat",
+                  "workingset_refault_file 3\n"
+                  "total_workingset_refault_file 7\n"),
+            (Found{{"cgroup_refaulted_pages", 7}}));
+  EXPECT_EQ(Parse(true, "memory.stat", "workingset_refault_file 7\n"),
+            (Found{{"cgroup_refaulted_pages", 7}}));
+  EXPECT_EQ(Parse(true, "memory.stat", "workingset_refault 7\n"),
+            (Found{{"cgroup_refaulted_pages", 7}}));
 }
 
 TEST(CgroupCounters, BytesOfAllDevicesAreSummed) {
