@@ -56,6 +56,8 @@ SUITE = (
              limited=Limit(memory_bytes=300 << 20)),
     Workload("page_cache_thrash", "page_cache_thrash",
              limited=Limit(memory_bytes=128 << 20)),
+    Workload("heap_too_small", "heap_too_small",
+             also=("cpu_bound", "oversubscribed"), needs=("java",)),
     Workload("oversubscribed", "oversubscribed", also=("cpu_bound",)),
     Workload("cpu_throttled", "cpu_throttled", limited=Limit(cores=0.5)),
     Workload("alternating", "alternating",
@@ -142,6 +144,8 @@ def _command(workload, folder, meter):
     source = FOLDER / workload.name
     if source.with_suffix(".py").exists():
         words = ["/usr/bin/python3", str(source.with_suffix(".py"))]
+    elif source.with_suffix(".java").exists():
+        words = ["java", "-Xmx64m", str(source.with_suffix(".java"))]
     else:
         binary = f"{folder}/{workload.name}"
         subprocess.run(["cc", "-O2", "-pthread", "-o", binary,

@@ -30,6 +30,8 @@ std::span<const Rule> Rules() {
        "does it read files again because its memory limit pushes them out?",
        "the cgroup's memory, limit and refaults, bytes read by processes",
        &PageCacheThrash},
+      {"heap_too_small", "does collecting garbage take most of the CPU time?",
+       "CPU time and names of threads", &HeapTooSmall},
       {"memory_leak", "does its memory grow without end?",
        "memory of processes", &MemoryLeak},
       {"alternating", "do computing and I/O take turns?",

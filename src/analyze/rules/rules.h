@@ -17,6 +17,7 @@ Outcome CpuThrottled(const Facts& facts);
 Outcome OutOfMemory(const Facts& facts);
 Outcome ShmFull(const Facts& facts);
 Outcome PageCacheThrash(const Facts& facts);
+Outcome HeapTooSmall(const Facts& facts);
 Outcome MemoryLeak(const Facts& facts);
 Outcome Alternating(const Facts& facts);
 Outcome NetworkBound(const Facts& facts);
