@@ -58,6 +58,7 @@ SUITE = (
              limited=Limit(memory_bytes=128 << 20)),
     Workload("heap_too_small", "heap_too_small",
              also=("cpu_bound", "oversubscribed"), needs=("java",)),
+    Workload("spawn_storm", "spawn_storm", also=("cpu_bound",)),
     Workload("oversubscribed", "oversubscribed", also=("cpu_bound",)),
     Workload("cpu_throttled", "cpu_throttled", limited=Limit(cores=0.5)),
     Workload("alternating", "alternating",

@@ -32,6 +32,8 @@ std::span<const Rule> Rules() {
        &PageCacheThrash},
       {"heap_too_small", "does collecting garbage take most of the CPU time?",
        "CPU time and names of threads", &HeapTooSmall},
+      {"spawn_storm", "does starting processes take the time?",
+       "starts, ends and CPU time of processes", &SpawnStorm},
       {"memory_leak", "does its memory grow without end?",
        "memory of processes", &MemoryLeak},
       {"alternating", "do computing and I/O take turns?",

@@ -18,6 +18,7 @@ Outcome OutOfMemory(const Facts& facts);
 Outcome ShmFull(const Facts& facts);
 Outcome PageCacheThrash(const Facts& facts);
 Outcome HeapTooSmall(const Facts& facts);
+Outcome SpawnStorm(const Facts& facts);
 Outcome MemoryLeak(const Facts& facts);
 Outcome Alternating(const Facts& facts);
 Outcome NetworkBound(const Facts& facts);

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "analyze/judge.h"
+#include "analyze/made_text.h"
+#include "analyze/rules/rules.h"
+
+namespace sonde {
+namespace {
+
+// Two seconds of a shell that starts one after the other.
+Facts Starts(int count, int life_us) {
+  std::string more;
+  for (int i = 0; i < count; ++i) {
+    const int at_us = static_cast<int>(2e6 * i / count);
+    more += fmt::format(
+        "process {} parent=1 pid={} name=grep start={}us end={}us exit=0 "
+        "cpu={}us\n",
+        i + 2, i + 100, at_us, at_us + life_us, life_us / 2);
+  }
+  return FactsOfText(
+      "meta started_ns 0\nmeta ended_ns 2000000000\nmeta rate_hz 10\n"
+      "meta cores 2\nmeta allowed_cores 2\n"
+      "process 1 pid=10 name=sh cmdline=\"sh count.sh\" start=0 end=2s exit=0\n"
+      "series 1 scope=process:1 name=cpu_ns\nramp 1 to=2s slope=0.3s/s\n",
+      more);
+}
+
+bool Fires(const Facts& facts) { return !SpawnStorm(facts).findings.empty(); }
+
+TEST(SpawnStormTest, SaysHowManyOfWhatAndWhoStartsThem) {
+  const Outcome outcome = SpawnStorm(Starts(1000, 1500));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.summary,
+            "It starts 500 processes a second, most of them grep: starting "
+            "them takes the time.");
+  EXPECT_EQ(f.where.process_name, "sh");
+}
+
+TEST(SpawnStormTest, FewOrLongOnesAreNone) {
+  EXPECT_TRUE(Fires(Starts(120, 8000)));
+  EXPECT_FALSE(Fires(Starts(90, 8000))) << "few";
+  EXPECT_FALSE(Fires(Starts(120, 30000))) << "they work";
+  EXPECT_FALSE(Fires(Starts(120, 2000))) << "they take little of the time";
+}
+
+}  // namespace
+}  // namespace sonde
