@@ -256,6 +256,15 @@ bool SeveralAreLarge(const Facts& facts) {
                        }) > 1;
 }
 
+// Java and .NET fill their heap before they collect all of it: what it holds
+// then is not known from outside. Their own threads have such names.
+bool FillsAHeap(const ProcessFacts& process) {
+  return std::any_of(
+      process.threads.begin(), process.threads.end(), [](const ThreadFacts& t) {
+        return t.name == "VM Thread" || t.name.starts_with(".NET ");
+      });
+}
+
 std::string InWords(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} seconds", seconds);
   if (seconds < 2 * 3600) return fmt::format("{:.0f} minutes", seconds / 60);
@@ -305,6 +314,9 @@ Outcome MemoryLeak(const Facts& facts) {
   std::optional<Growth> growth = GrowthOf(judged, BroughtByNew(facts, judged));
   if (!growth) growth = GrowthOfOne(facts, series);
   if (!growth) return {};
+  const ProcessFacts* const process =
+      growth->process != nullptr ? growth->process : Largest(facts);
+  if (process != nullptr && FillsAHeap(*process)) return {};
   const bool short_run = facts.run.wall_ns < kShortRunNs;
   const bool loads = KeepsItsInput(*growth, series, short_run);
   // A kill says more.
@@ -330,8 +342,6 @@ Outcome MemoryLeak(const Facts& facts) {
   if (const std::optional<Room> room = RoomOf(facts))
     SayRoom(f, *room, growth->bytes_per_s, loads);
   f.summary += ".";
-  const ProcessFacts* const process =
-      growth->process != nullptr ? growth->process : Largest(facts);
   if (process != nullptr) {
     PutWhere(f, *process);
     Say(f, fmt::format("{} {}, with {} at most.",

@@ -235,6 +235,15 @@ TEST(MemoryLeakTest, MoreProcessesAreNoGrowth) {
   EXPECT_TRUE(MemoryLeak(FactsOfText(kTwo, more)).findings.empty());
 }
 
+TEST(MemoryLeakTest, AHeapThatFillsIsNone) {
+  for (const char* const name : {"VM Thread", ".NET Finalizer", "serve"}) {
+    Facts facts = Grows(Ramp(100e6, 20e6));
+    facts.processes[0].rss_peak_bytes = 300e6;
+    facts.processes[0].threads[0].name = name;
+    EXPECT_EQ(Fires(facts), name == std::string("serve")) << name;
+  }
+}
+
 TEST(MemoryLeakTest, PythonIsNotSentToHeaptrack) {
   MadeRun run;
   for (const char* const name : {"python3", "serve"}) {
