@@ -31,6 +31,7 @@ namespace {
 constexpr int64_t kBefore = 3 * kNsPerSec;
 constexpr int64_t kAfter = kNsPerSec;
 constexpr double kMachineFull = 0.90;
+constexpr double kNearLimit = 0.50;  // memory may grow fast between samples
 constexpr size_t kMostNamed = 3;
 
 // Kills that were counted.
@@ -40,29 +41,38 @@ struct Kills {
   const CgroupFacts* cgroup;  // null: the machine's count
 };
 
+double FullnessOf(const CgroupFacts& c) {
+  return c.memory_limit_bytes.value_or(0) > 0
+             ? c.memory_peak_bytes.value_or(0) / *c.memory_limit_bytes
+             : -1;
+}
+
+bool MachineWasFull(const MachineFacts& m) {
+  return m.mem_total_bytes &&
+         m.mem_peak_bytes.value_or(0) >= kMachineFull * *m.mem_total_bytes;
+}
+
 // Cgroups lie in each other, and a kill counts in all of them: the one that is
-// fullest made it.
+// fullest made it. A cgroup that is gone a moment later was not asked again;
+// the machine's count was.
 std::optional<Kills> KillsOf(const Facts& facts) {
-  const auto full = [](const CgroupFacts& c) {
-    return c.memory_limit_bytes.value_or(0) > 0
-               ? c.memory_peak_bytes.value_or(0) / *c.memory_limit_bytes
-               : -1;
-  };
   const CgroupFacts* best = nullptr;
+  const CgroupFacts* fullest = nullptr;
   bool counted = false;
   for (const CgroupFacts& c : facts.cgroups) {
     counted |= c.oom_kills.has_value();
-    if (c.oom_seen_ns && (best == nullptr || full(c) > full(*best))) best = &c;
+    if (c.oom_seen_ns && (best == nullptr || FullnessOf(c) > FullnessOf(*best)))
+      best = &c;
+    if (FullnessOf(c) >= kNearLimit &&
+        (fullest == nullptr || FullnessOf(c) > FullnessOf(*fullest)))
+      fullest = &c;
   }
   if (best != nullptr) return Kills{*best->oom_kills, *best->oom_seen_ns, best};
   const MachineFacts& m = facts.machine;
   if (!m.oom_seen_ns) return std::nullopt;
   // Else another container had too little.
-  const bool machine_full =
-      m.mem_total_bytes &&
-      m.mem_peak_bytes.value_or(0) >= kMachineFull * *m.mem_total_bytes;
-  if (counted && !machine_full) return std::nullopt;
-  return Kills{*m.oom_kills, *m.oom_seen_ns, nullptr};
+  if (counted && fullest == nullptr && !MachineWasFull(m)) return std::nullopt;
+  return Kills{*m.oom_kills, *m.oom_seen_ns, fullest};
 }
 
 struct Victims {
@@ -107,11 +117,9 @@ std::string WhyOf(const Facts& facts, const Kills& kills) {
   if (kills.cgroup != nullptr && kills.cgroup->memory_limit_bytes)
     return fmt::format("its container reached its limit of {}",
                        FormatBytes(*kills.cgroup->memory_limit_bytes));
-  const MachineFacts& m = facts.machine;
-  if (m.mem_total_bytes &&
-      m.mem_peak_bytes.value_or(0) >= kMachineFull * *m.mem_total_bytes)
+  if (MachineWasFull(facts.machine))
     return fmt::format("the machine's {} were in use",
-                       FormatBytes(*m.mem_total_bytes));
+                       FormatBytes(*facts.machine.mem_total_bytes));
   return "memory ended, of the machine or by a limit that was not seen";
 }
 

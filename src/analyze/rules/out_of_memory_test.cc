@@ -119,5 +119,22 @@ TEST(OutOfMemoryTest, TheMachinesCountSpeaksWhereItsMemoryWasFull) {
       << "another container's";
 }
 
+TEST(OutOfMemoryTest, ACgroupThatIsGoneIsKnownByItsLimit) {
+  const std::string gone =
+      "series 7 scope=machine name=oom_kills kind=total\n"
+      "series 4 group=4 scope=machine name=cgroup_memory_bytes label=/box\n"
+      "series 5 group=4 scope=machine name=cgroup_memory_limit_bytes "
+      "label=/box\n"
+      "series 6 group=4 scope=machine name=cgroup_oom_kills label=/box\n"
+      "tick 1 0 7=4\ntick 1 6100ms 7=5\n"
+      "tick 4 0 4=100MB 5=1GB 6=0\n";
+  const Outcome outcome = Of(kKilled + gone + "tick 4 5900ms 4=900MB\n");
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_NE(outcome.findings[0].summary.find("reached its limit of 1.00 GB"),
+            std::string::npos)
+      << outcome.findings[0].summary;
+  EXPECT_TRUE(Of(kKilled + gone + "tick 4 5900ms 4=200MB\n").findings.empty());
+}
+
 }  // namespace
 }  // namespace sonde
