@@ -1,9 +1,10 @@
 // spawn_storm: does starting processes take the time?
 //
 // Evidence: at least kMinRate processes a second began and ended, over the
-// whole run, each lived kMaxLife on average, and their lives fill kMinOfWall of
-// the run. Starting a program costs the kernel and the loader about a
-// millisecond, however little it does then.
+// whole run, each used kMaxCpu on average (where that is not known, lived
+// kMaxLife), and their lives fill kMinOfWall of the run. Starting a program
+// costs the kernel and the loader about a millisecond, however little it does
+// then; one that uses several works, as compilers do.
 
 #include <fmt/format.h>
 
@@ -20,13 +21,15 @@ namespace sonde {
 namespace {
 
 constexpr double kMinRate = 50;
-constexpr double kMaxLifeNs = 25e6;
+constexpr double kMaxCpuNs = 3e6;
+constexpr double kMaxLifeNs = 8e6;
 constexpr double kMinOfWall = 0.30;
-constexpr uint64_t kMinCount = 100;
+constexpr double kMinCount = 100;
 
 // All that were too short to be sampled.
 struct Storm {
   double count = 0, wall_ns = 0, cpu_ns = 0;
+  double cpu_known = 0;                  // of `count`
   const ShortProcesses* most = nullptr;  // of one name
 };
 
@@ -36,9 +39,16 @@ Storm StormOf(const Facts& facts) {
     out.count += static_cast<double>(s.count);
     out.wall_ns += static_cast<double>(s.wall_ns);
     out.cpu_ns += static_cast<double>(s.cpu_ns.value_or(0));
+    out.cpu_known += static_cast<double>(s.count - s.cpu_unknown);
     if (out.most == nullptr || s.count > out.most->count) out.most = &s;
   }
   return out;
+}
+
+bool DoLittle(const Storm& storm) {
+  return 2 * storm.cpu_known >= storm.count
+             ? storm.cpu_ns <= kMaxCpuNs * storm.cpu_known
+             : storm.wall_ns <= kMaxLifeNs * storm.count;
 }
 
 // Who started most of them; null if that is not known. One that was too short
@@ -74,8 +84,7 @@ Outcome SpawnStorm(const Facts& facts) {
   const Storm storm = StormOf(facts);
   const double wall_ns = static_cast<double>(facts.run.wall_ns);
   const double rate = storm.count / std::max(1e-9, wall_ns / 1e9);
-  if (storm.count < kMinCount || rate < kMinRate ||
-      storm.wall_ns > kMaxLifeNs * storm.count ||
+  if (storm.count < kMinCount || rate < kMinRate || !DoLittle(storm) ||
       storm.wall_ns < kMinOfWall * wall_ns)
     return {};
   const Steady steady = SteadyOf(facts);

@@ -8,15 +8,16 @@
 namespace sonde {
 namespace {
 
-// Two seconds of a shell that starts one after the other.
-Facts Starts(int count, int life_us) {
+// Two seconds of a shell that starts one after the other. A CPU time of 0 is
+// not known.
+Facts Starts(int count, int life_us, int cpu_us = 1000) {
   std::string more;
   for (int i = 0; i < count; ++i) {
     const int at_us = static_cast<int>(2e6 * i / count);
     more += fmt::format(
-        "process {} parent=1 pid={} name=grep start={}us end={}us exit=0 "
-        "cpu={}us\n",
-        i + 2, i + 100, at_us, at_us + life_us, life_us / 2);
+        "process {} parent=1 pid={} name=grep start={}us end={}us exit=0{}\n",
+        i + 2, i + 100, at_us, at_us + life_us,
+        cpu_us > 0 ? fmt::format(" cpu={}us", cpu_us) : "");
   }
   return FactsOfText(
       "meta started_ns 0\nmeta ended_ns 2000000000\nmeta rate_hz 10\n"
@@ -41,7 +42,9 @@ TEST(SpawnStormTest, SaysHowManyOfWhatAndWhoStartsThem) {
 TEST(SpawnStormTest, FewOrLongOnesAreNone) {
   EXPECT_TRUE(Fires(Starts(120, 8000)));
   EXPECT_FALSE(Fires(Starts(90, 8000))) << "few";
-  EXPECT_FALSE(Fires(Starts(120, 30000))) << "they work";
+  EXPECT_FALSE(Fires(Starts(120, 8000, 3100))) << "they work";
+  EXPECT_TRUE(Fires(Starts(120, 8000, 0)));
+  EXPECT_FALSE(Fires(Starts(120, 8100, 0))) << "they may work";
   EXPECT_FALSE(Fires(Starts(120, 2000))) << "they take little of the time";
 }
 
