@@ -8,7 +8,7 @@ public class heap_too_small {
     long end = System.nanoTime() + 7_000_000_000L;
     while (System.nanoTime() < end) {
       kept.add(new byte[2000]);
-      if (kept.size() > 20_000) kept.poll();
+      if (kept.size() > 22_000) kept.poll();
     }
   }
 }

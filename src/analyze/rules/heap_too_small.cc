@@ -18,7 +18,7 @@
 namespace sonde {
 namespace {
 
-constexpr double kMinShare = 0.50;
+constexpr double kMinShare = 0.40;
 constexpr double kMinOfRun = 0.50;
 constexpr double kMinCores = 0.20;
 

@@ -40,9 +40,9 @@ TEST(HeapTooSmallTest, SaysWhatCollectingTakes) {
   EXPECT_NE(f.advice.find("a larger value than -Xmx64m"), std::string::npos);
 }
 
-TEST(HeapTooSmallTest, HalfOfTheTimeIsTooMuch) {
-  EXPECT_TRUE(Fires(Collects(0.26, 0.5, "GC Thread#")));
-  EXPECT_FALSE(Fires(Collects(0.24, 0.5, "GC Thread#")));
+TEST(HeapTooSmallTest, FourTenthsOfTheTimeAreTooMuch) {
+  EXPECT_TRUE(Fires(Collects(0.21, 0.6, "GC Thread#")));
+  EXPECT_FALSE(Fires(Collects(0.19, 0.6, "GC Thread#")));
   EXPECT_FALSE(Fires(Collects(0.05, 0.01, "GC Thread#"))) << "little work";
 }
 
