@@ -14,8 +14,6 @@ namespace {
 
 // What a finding weighs whose gain nobody can estimate.
 constexpr double kUnknownGain = 0.1;
-// More than anything that has a gain.
-constexpr double kFirst = 100;
 constexpr double kUnknownCriticalGain = 0.7;
 // No run is without any time: from here on a gain is "nearly all".
 constexpr double kNearlyAll = 0.95;
@@ -87,7 +85,7 @@ constexpr std::string_view kIdleAccelerator[] = {
     "gpu_memory_full_gpu_free", "gpu_and_memory_free"};
 
 // What ended a part of the run, or will: how fast it was comes after that.
-constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "shm_full",
+constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "shm_full", "hung",
                                             "memory_leak"};
 
 bool EndsTheRun(const Finding& finding) {
@@ -102,8 +100,6 @@ bool TellsAnIdleAccelerator(const Finding& finding) {
 }
 
 double Weight(const Finding& finding) {
-  // How fast a run was that does not go on comes after that.
-  if (finding.rule == "hung") return kFirst;
   const double unknown = finding.severity == Severity::kCritical
                              ? kUnknownCriticalGain
                              : kUnknownGain;

@@ -96,6 +96,9 @@ Outcome Hung(const Facts& facts) {
   const ProcessFacts* const who = WhoStands(facts, *found);
   if (who != nullptr) PutWhere(f, *who);
   f.advice = AdviceOn(who);
+  // What a run that hangs would have done else, nobody knows.
+  if (!found->to_the_end)
+    f.gain = Gain{share_of(*found), "if it had not stood still"};
   return {{std::move(f)}, ""};
 }
 
