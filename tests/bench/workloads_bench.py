@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How often the verdict on a real program is right, and how often it is wrong.
 
-usage: workloads_bench.py SONDE [--quick] [--alone | --beside] [WORKLOAD...]
+usage: workloads_bench.py SONDE [--quick] [--alone | --beside] [--rounds=10]
+       [WORKLOAD...]
 
 Records each program of tests/workloads ten times, in turns, and counts every
 run, in two conditions: alone, and beside a neighbour that uses a core and one
@@ -67,12 +68,15 @@ def bar(name, value, unit, limit, ok, **more):
                       "ok": ok, **more}), flush=True)
 
 
-def main(sonde, quick, conditions, names):
+def main(sonde, quick, conditions, rounds, names):
     chosen = [w for w in suite.SUITE if not names or w.name in names]
+    if len(chosen) < len(set(names)):
+        sys.exit("workloads_bench: no workload "
+                 + " ".join(set(names) - {w.name for w in chosen}))
     if quick:
         chosen = chosen[:1]
     tallies = [Tally(condition, chosen) for condition in conditions]
-    rounds = 1 if quick else ROUNDS
+    rounds = 1 if quick else rounds
     for number in range(rounds):
         print(f"workloads: round {number + 1} of {rounds}", file=sys.stderr, flush=True)
         for workload in chosen:
@@ -92,9 +96,11 @@ def main(sonde, quick, conditions, names):
 if __name__ == "__main__":
     words = sys.argv[2:]
     options = [w for w in words if w.startswith("--")]
-    unknown = set(options) - {"--quick", "--alone", "--beside"}
+    rounds = [o for o in options if o.startswith("--rounds=")]
+    unknown = set(options) - {"--quick", "--alone", "--beside", *rounds}
     if unknown:
         sys.exit(f"workloads_bench: no option {' '.join(unknown)}")
     main(sys.argv[1], "--quick" in options,
          [c for c in CONDITIONS if f"--{c}" in options] or list(CONDITIONS),
+         int(rounds[-1].partition("=")[2]) if rounds else ROUNDS,
          [w for w in words if w not in options])

@@ -44,7 +44,8 @@ class Workload:
 # Those of `also` are no causes of their own: they say the same from another side
 # (every core is busy where there are too many threads), or what else holds (one
 # thread reads the small files, and it uses all of a core).
-_GPU_WAITS = ("gpu_underused", "gpu_fluctuating", "gpu_and_memory_free")
+_GPU_WAITS = ("gpu_underused", "gpu_fluctuating", "gpu_and_memory_free",
+              "problem_too_small")
 SUITE = (
     Workload("cpu_bound", "cpu_bound"),
     Workload("one_core_bound", "one_core_bound"),
