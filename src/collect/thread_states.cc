@@ -17,8 +17,14 @@ constexpr int64_t kEveryNs = 100 * kNsPerMs;
 constexpr int64_t kLongestNs = 2 * kNsPerSec;
 constexpr int64_t kShare = 1000;  // at most 1/1000 of the time
 constexpr int64_t kMostCreditNs = 2 * kNsPerMs;
+// The first look at a process of thousands of threads opens as many files.
+// Those that follow cost far less: it need not be paid for in full.
+constexpr int64_t kMostDebtNs = 4 * kNsPerMs;
 // A thread that runs and sleeps by turns is asked again where it sleeps.
 constexpr int64_t kAskAgainNs = 2 * kNsPerSec;
+// Sleepers of a process that are asked in one look, 8 us each. To ask thousands
+// would use up the credit for many seconds.
+constexpr int kMostAsks = 16;
 
 constexpr std::array kSyncCalls = {SYS_fsync,  SYS_fdatasync,
                                    SYS_msync,  SYS_sync,
@@ -85,7 +91,7 @@ std::span<const StateChange> ThreadStates::Tick(
     last_looked_ = at->first;
     Look(at->second, budget);
     const int64_t after_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
-    credit_ns_ -= after_ns - clock_ns;
+    credit_ns_ = std::max(credit_ns_ - (after_ns - clock_ns), -kMostDebtNs);
     clock_ns = after_ns;
   }
   return changes_;
@@ -95,6 +101,7 @@ void ThreadStates::Look(ProcessState& process, FdBudget& budget) {
   ProcessLooks& looks = process.looks;
   if (looks.count == 0) looks.first_ns = looks.known_ns = now_ns_;
   since_ns_ = std::clamp<int64_t>(now_ns_ - looks.known_ns, 0, kLongestNs);
+  asks_left_ = kMostAsks;
   bool at_rest = true;
   int64_t blocked_ns = 0, sync_ns = 0;
   for (ThreadState& thread : process.threads) {
@@ -159,7 +166,7 @@ ThreadStates::Seen ThreadStates::LookAt(ProcessState& process,
   if (thread.state == 'D')
     seen.wait =
         WhyBlocked(process, thread, thread.major_faults != faults_before);
-  else if (thread.slept_twice && WantsCall(thread))
+  else if (thread.slept_twice && WantsCall(thread) && --asks_left_ >= 0)
     AskCall(process, thread);
   const bool blocked = seen.wait == Wait::kStorage || seen.wait == Wait::kSync;
   const int64_t time_ns = TimeBlocked(thread, blocked);

@@ -81,6 +81,7 @@ class ThreadStates {
   const std::string proc_;
   int64_t now_ns_ = 0;
   int64_t files_ns_ = 0;
+  int asks_left_ = 0;     // in the look that goes on
   int64_t since_ns_ = 0;  // what the look that goes on stands for
   int64_t next_ns_ = 0;
   int64_t last_ns_ = 0;

@@ -216,6 +216,23 @@ TEST_F(ThreadStatesTest, WhereASleeperSleepsIsReadOnceUntilItRuns) {
   EXPECT_EQ(Last(1, 10, kThreadSleepsIn), SYS_read);
 }
 
+TEST_F(ThreadStatesTest, ManySleepersAreAskedAFewAtATime) {
+  std::vector<pid_t> tids;
+  for (pid_t tid = 10; tid < 70; ++tid) tids.push_back(tid);
+  Add(1, tids);
+  for (const pid_t tid : tids) Put(10, tid, 'S', SYS_futex);
+  const auto told = [&] {
+    return std::count_if(told_.begin(), told_.end(), [](const auto& one) {
+      return std::get<2>(one.first) == kThreadSleepsIn &&
+             std::get<1>(one.first) != 0;
+    });
+  };
+  for (int i = 0; i < 100 && told() == 0; ++i) Tick(false);
+  EXPECT_LT(told(), 60);
+  for (int i = 0; i < 100 && told() < 60; ++i) Tick(false);
+  EXPECT_EQ(told(), 60);
+}
+
 TEST_F(ThreadStatesTest, TimeAsleepIsNotTimeBlocked) {
   Add(1, {10});
   Put(10, 10, 'S', SYS_futex);
