@@ -330,6 +330,9 @@ void TreeModel::Sweep(int64_t now_ns) {
                 [&](const auto& one) { return one.second.end_ns < late_ns; });
   std::erase_if(late_rows_,
                 [&](const auto& one) { return one.second.end_ns < late_ns; });
+  std::erase_if(noted_threads_, [&](const auto& one) {
+    return !threads_.contains(one.first) && !late_rows_.contains(one.first);
+  });
 }
 
 void TreeModel::Settle(int64_t now_ns) {

@@ -63,6 +63,10 @@ class TaskWorld {
 //
 //  - Records come in the order of time, nearly: one about a task whose fork is
 //    not known waits two seconds for it.
+//  - Memory is for those that live or have ended lately. A slice of its own
+//  costs
+//    for ever: from a number on, short processes have none, which is counted as
+//    a loss. Their rows have their names, times and sums.
 //  - A process ends with its last thread. Its leader may end long before.
 //  - The kernel reports an exit that is none when a program gets other rights
 //    by exec (setuid) and perf is detached: then the process is `detached`, and
@@ -147,6 +151,9 @@ class TreeModel {
   // /proc tells a start to a clock tick (10 ms), rounded down.
   static constexpr int64_t kSameStartNs = 30 * kNsPerMs;
   static constexpr size_t kMostOrphans = 200'000;
+  // Tracks of images, beyond which only long ones get one.
+  static constexpr uint64_t kManyTracks = 4096;
+  static constexpr int64_t kShortImageNs = kNsPerSec;
 
   // A thread that has ended and whose CPU records are still to come.
   struct EndedThread {
@@ -171,6 +178,7 @@ class TreeModel {
   void EndThread(Task& task, pid_t tid, int64_t time_ns, bool cpu_comes);
   void EndProcess(uint32_t number, int64_t time_ns);
   void CloseImage(Task& task, int64_t time_ns, uint8_t flags);
+  void CountWithoutSlice(const Task& task, int64_t time_ns);
   // What perf counted, held to what the sampler read and to the time there was.
   int64_t Believable(int64_t counted_ns, int64_t noted_ns, int64_t noted_cpu_ns,
                      int64_t start_ns, int64_t end_ns, int64_t cores) const;
@@ -215,6 +223,9 @@ class TreeModel {
   std::unordered_map<uint64_t, EndedThread> ended_threads_;  // by Key()
   std::map<uint32_t, EndedProcess> ended_;
   std::unordered_map<uint32_t, uint32_t> tracks_;
+  uint64_t tracks_made_ = 0;
+  Loss without_slice_;
+  std::optional<size_t> without_slice_handle_;
   std::vector<TaskRecord> orphans_;       // about tasks not known yet
   std::map<uint32_t, int> want_cmdline_;  // number, tries
   // Ended a short while ago.

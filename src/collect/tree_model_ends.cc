@@ -172,8 +172,13 @@ void TreeModel::PublishEnded(EndedProcess& ended) {
 }
 
 void TreeModel::CloseImage(Task& task, int64_t time_ns, uint8_t flags) {
+  if (tracks_made_ >= kManyTracks && !tracks_.contains(task.row.number) &&
+      flags == 0 && time_ns - task.image_ns < kShortImageNs &&
+      task.row.number != root_)
+    return CountWithoutSlice(task, time_ns);
   uint32_t& track = tracks_[task.row.number];
   if (track == 0) {
+    ++tracks_made_;
     Track row;
     row.kind = Track::Kind::kProcess;
     row.process = task.row.number;
@@ -187,6 +192,21 @@ void TreeModel::CloseImage(Task& task, int64_t time_ns, uint8_t flags) {
   event.category = out_.Intern("process");
   event.flags = flags;
   out_.AddEvent(track, event);
+}
+
+void TreeModel::CountWithoutSlice(const Task& task, int64_t time_ns) {
+  Loss& loss = without_slice_;
+  if (!without_slice_handle_) {
+    loss.reason = "many-processes";
+    loss.detail =
+        "slices of processes shorter than a second: only the first 4096 have "
+        "one; the table of processes has all of them";
+    loss.from_ns = task.image_ns;
+    without_slice_handle_ = out_.AddLoss(loss);
+  }
+  ++loss.count;
+  loss.to_ns = std::max(loss.to_ns, time_ns);
+  out_.UpdateLoss(*without_slice_handle_, loss);
 }
 
 void TreeModel::Expire(int64_t now_ns) {

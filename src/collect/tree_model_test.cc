@@ -1,6 +1,7 @@
 #include "collect/tree_model.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cstring>
 
@@ -384,6 +385,46 @@ TEST_F(TreeModelTest, NobodyUsesMoreThanTheTimeThereWas) {
   Cpu(14, 200, 200, 500 * kMs);
   Cpu(14, 200, 200, 0);
   EXPECT_EQ(Close(20).processes.at(2).cpu_ns, 4 * kMs);
+}
+
+// What is in use of the heap, as far as this can be known.
+int64_t HeapBytes() {
+  const struct mallinfo2 heap = ::mallinfo2();
+  return static_cast<int64_t>(heap.uordblks + heap.hblkhd);
+}
+
+TEST_F(TreeModelTest, ShortChildrenCostNothingOnceTheyAreInTheTrace) {
+  int64_t ms = 1;
+  const auto children = [&](int count) {
+    for (int i = 0; i < count; ++i, ++ms) {
+      const pid_t pid = 1000 + static_cast<pid_t>(ms % 30'000);
+      Fork(ms, 100, pid);
+      Exec(ms, pid, "true");
+      Exit(ms, pid);
+      Cpu(ms, pid, pid, 1000);
+      Cpu(ms, pid, pid, 1000);
+      if (ms % 100 == 0) {
+        model.Settle(ms * kMs);
+        world.begun.clear();
+        world.done.clear();
+      }
+      if (ms % 5000 == 0) out->Seal();
+    }
+    for (int i = 0; i < 3; ++i, ms += 5000) {
+      model.Settle(ms * kMs);
+      out->Seal();
+    }
+  };
+  children(6000);
+  // Without the trace itself, which is in memory here.
+  const auto held = [&] {
+    return HeapBytes() - static_cast<int64_t>(bytes->capacity());
+  };
+  const int64_t before = held();
+  children(20'000);
+  EXPECT_LT(held() - before, 300 << 10);
+  const TraceContents trace = Close(ms);
+  EXPECT_EQ(trace.processes.size(), 26'001u) << "their rows are all there";
 }
 
 }  // namespace

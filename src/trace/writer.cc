@@ -302,7 +302,8 @@ Status TraceWriter::Close() {
   EndMark end;
   end.index_offset = file_->size();
   end.events = events_;
-  const std::vector<IndexEntry> entries = index_;  // Put() adds to it
+  const std::vector<IndexEntry> entries = std::move(index_);
+  index_.clear();  // Put() adds to it, for nobody
   for (size_t at = 0; at < entries.size() || at == 0; at += kIndexPart)
     done &= Put(FrameKind::kIndex,
                 EncodeIndex(std::span(entries).subspan(

@@ -192,7 +192,26 @@ class TraceWriter {
 
     Row& At(size_t key);
     void Mark(size_t key);
+    // The row, if the journal (the file) still needs it.
+    const Row* Wanted(uint32_t key, uint8_t by) const {
+      return (dirty[key] & by) != 0 ? &rows[key] : nullptr;
+    }
     void Unmark(size_t key, bool journal);
+  };
+  // The same of rows that come whole each time and without end: what the file
+  // has is forgotten here.
+  template <typename Row>
+  struct PassingTable {
+    struct Held {
+      Row row;
+      uint8_t dirty = 0;
+    };
+    std::unordered_map<uint32_t, Held> held;
+    std::vector<uint32_t> file_list, journal_list;
+
+    void Put(uint32_t key, const Row& row);
+    const Row* Wanted(uint32_t key, uint8_t by) const;
+    void Unmark(uint32_t key, bool journal);
   };
   static constexpr uint8_t kForFile = 1, kForJournal = 2;
 
@@ -241,10 +260,10 @@ class TraceWriter {
   size_t strings_in_file_ = 1, strings_in_journal_ = 1;
   size_t text_bytes_ = 0;  // taken by InternText()
 
-  Table<Track> track_rows_;
-  Table<Process> processes_;
-  Table<Thread> threads_;
-  Table<Series> series_rows_;
+  PassingTable<Track> track_rows_;
+  PassingTable<Process> processes_;
+  PassingTable<Thread> threads_;
+  PassingTable<Series> series_rows_;
   Table<StackRow> stacks_;
   Table<ArgSet> args_;
   Table<MetaEntry> meta_;

@@ -41,6 +41,33 @@ void TraceWriter::Table<Row>::Unmark(size_t key, bool journal) {
       static_cast<uint8_t>(journal ? ~kForJournal : ~(kForFile | kForJournal));
 }
 
+template <typename Row>
+void TraceWriter::PassingTable<Row>::Put(uint32_t key, const Row& row) {
+  Held& one = held[key];
+  one.row = row;
+  if (!(one.dirty & kForFile)) file_list.push_back(key);
+  if (!(one.dirty & kForJournal)) journal_list.push_back(key);
+  one.dirty = kForFile | kForJournal;
+}
+
+template <typename Row>
+const Row* TraceWriter::PassingTable<Row>::Wanted(uint32_t key,
+                                                  uint8_t by) const {
+  const auto at = held.find(key);
+  return at != held.end() && (at->second.dirty & by) != 0 ? &at->second.row
+                                                          : nullptr;
+}
+
+template <typename Row>
+void TraceWriter::PassingTable<Row>::Unmark(uint32_t key, bool journal) {
+  const auto at = held.find(key);
+  if (at == held.end()) return;
+  if (journal)
+    at->second.dirty &= static_cast<uint8_t>(~kForJournal);
+  else
+    held.erase(at);
+}
+
 uint32_t TraceWriter::Intern(std::string_view text) {
   if (text.size() > kLongestString) text = text.substr(0, kLongestString);
   if (const auto at = string_ids_.find(text); at != string_ids_.end())
@@ -67,8 +94,7 @@ uint32_t TraceWriter::InternText(std::string_view text) {
 uint32_t TraceWriter::AddTrack(Track track) {
   track.id = static_cast<uint32_t>(tracks_.size());
   tracks_.emplace_back();
-  track_rows_.At(track.id) = track;
-  track_rows_.Mark(track.id);
+  track_rows_.Put(track.id, track);
   return track.id;
 }
 
@@ -78,8 +104,7 @@ uint32_t TraceWriter::AddSeries(Series series) {
   while (groups_.size() <= series.group)
     groups_.push_back(std::make_unique<CounterGroup>());
   series_.push_back({0, series.type, series.group, false});
-  series_rows_.At(series.id) = series;
-  series_rows_.Mark(series.id);
+  series_rows_.Put(series.id, series);
   return series.id;
 }
 
@@ -144,14 +169,12 @@ void TraceWriter::ForgetArgs() {
 
 void TraceWriter::PutProcess(const Process& process) {
   CHECK(process.number != 0);
-  processes_.At(process.number) = process;
-  processes_.Mark(process.number);
+  processes_.Put(process.number, process);
 }
 
 void TraceWriter::PutThread(const Thread& thread) {
   CHECK(thread.number != 0);
-  threads_.At(thread.number) = thread;
-  threads_.Mark(thread.number);
+  threads_.Put(thread.number, thread);
 }
 
 void TraceWriter::PutMeta(std::string_view key, std::string_view value) {
@@ -196,10 +219,11 @@ void TraceWriter::SealTables(bool journal) {
       uint64_t count = 0;
       ByteWriter rows, one, payload;
       for (; at < keys.size() && rows.bytes().size() < kTableFrame; ++at) {
-        if (!(table.dirty[keys[at]] & (journal ? kForJournal : kForFile)))
-          continue;
+        const auto* const row =
+            table.Wanted(keys[at], journal ? kForJournal : kForFile);
+        if (row == nullptr) continue;
         one.Clear();
-        EncodeRow(table.rows[keys[at]], one);
+        EncodeRow(*row, one);
         rows.Text(one.bytes());
         ++count;
       }
