@@ -143,8 +143,11 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
     Error error = session.error();
     if (error.hint.empty())
       error.hint =
-          "the command was not started; choose where the trace goes with -o "
-          "FILE";
+          error.what.find(std::strerror(ENOSPC)) != std::string::npos
+              ? "the command was not started; make room there, or choose "
+                "another disk for the trace with -o FILE"
+              : "the command was not started; choose where the trace goes with "
+                "-o FILE";
     return error;
   }
   const SessionResult result = session.Take();

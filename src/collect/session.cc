@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/time.h"
@@ -109,6 +110,24 @@ class Undo {
   bool saved_ = false, saved_journal_ = false, made_ = false, armed_ = true;
 };
 
+// Nearly all that is recorded comes from /proc.
+Status CheckProc() {
+  char text[32];
+  const ssize_t n = ::readlink("/proc/self", text, sizeof(text) - 1);
+  const bool there = Exists("/proc/version");
+  if (n <= 0 && !there)
+    return Error{Error::Kind::kIo,
+                 "/proc is not mounted here: sonde reads there what it records",
+                 "mount -t proc proc /proc; the command was not started"};
+  if (n > 0) text[n] = '\0';
+  if (n > 0 && std::strtol(text, nullptr, 10) == ::getpid()) return Ok();
+  return Error{Error::Kind::kIo,
+               "/proc is of another pid namespace than the one sonde runs in: "
+               "it tells of other processes",
+               "give this one its own: unshare -pf --mount-proc, or mount -t "
+               "proc proc /proc; the command was not started"};
+}
+
 SessionInfo InfoOf(const SessionOptions& options) {
   SessionInfo info;
   info.command = NameOf(options.recording);
@@ -125,6 +144,7 @@ std::string NameOf(const Recording::Options& recording) {
 }
 
 Result<SessionResult> RunSession(const SessionOptions& options) {
+  TRY_OK(CheckProc());
   TRY(const Signals signals, Signals::Block());
   TRY(auto stop_file, PrepareStopFile(options));
   Undo undo(options.trace, options.replace);
@@ -156,6 +176,7 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
 }
 
 Status WatchSession(const SessionOptions& options) {
+  TRY_OK(CheckProc());
   TRY(const Signals signals, Signals::Block());
   TRY(auto stop_file, PrepareStopFile(options));
   Undo undo(options.trace, options.replace);

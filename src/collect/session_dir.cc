@@ -271,6 +271,7 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
     ::fchmod(dir.get(), 0700);  // whatever the umask, here and below
     Fd lock(::openat(dir.get(), kSessionLock,
                      O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    int failure = lock.valid() ? 0 : errno;
     ::fchmod(lock.get(), 0600);
     const nlohmann::json json = {{"pid", ::getpid()},
                                  {"command", info.command},
@@ -278,11 +279,9 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
                                  {"stop_file", info.stop_file}};
     const std::string text =
         json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    int failure = 0;
-    if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    if (!failure && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
       failure = errno;
-    else
-      failure = WriteAll(lock.get(), text.data(), text.size());
+    if (!failure) failure = WriteAll(lock.get(), text.data(), text.size());
     if (!failure && ::rename(unfinished.c_str(), path.c_str()) != 0)
       failure = errno;
     const auto looked_in = Bases();

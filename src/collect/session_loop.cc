@@ -84,13 +84,20 @@ Status SessionLoop::Start() {
                                       [this](std::string_view request) {
                                         return Answer(request);
                                       }));
+  last_tick_ns_ = NowNs();
   return Ok();
 }
 
 int SessionLoop::Run() {
-  last_tick_ns_ = last_poll_ns_ = last_flush_ns_ = NowNs();
-  ticks_ = Ticks(last_tick_ns_,
-                 static_cast<int64_t>(1e9 / options_.recording.rate_hz));
+  // A target can stop us before there was a first sample.
+  const int64_t now_ns = NowNs();
+  const auto interval_ns =
+      static_cast<int64_t>(1e9 / options_.recording.rate_hz);
+  if (now_ns - last_tick_ns_ > kStallNs)
+    recording_->Stalled(last_tick_ns_, now_ns,
+                        (now_ns - last_tick_ns_) / interval_ns);
+  last_tick_ns_ = last_poll_ns_ = last_flush_ns_ = now_ns;
+  ticks_ = Ticks(last_tick_ns_, interval_ns);
   if (options_.life.delay_ns > 0)
     resume_ns_ = last_tick_ns_ + options_.life.delay_ns;
   if (options_.life.for_ns > 0) end_ns_ = last_tick_ns_ + options_.life.for_ns;

@@ -255,6 +255,73 @@ def times_are_right_in_a_time_namespace():
         true(said, "time namespace" in said)
 
 
+def losses(trace, reason):
+    return query(trace, f"SELECT coalesce(sum(count), 0), count(*) FROM loss "
+                        f"WHERE reason = '{reason}'")[0]
+
+
+def a_stop_before_the_first_sample_is_a_loss():
+    trace = run.path("t.sonde")
+    sonde("run", "--quiet", "-o", trace, "--", "sh", "-c",
+          "kill -STOP $PPID; sleep 1.5; kill -CONT $PPID")
+    true("a loss", losses(trace, "stopped")[0] >= 1)
+
+
+def a_ring_that_is_cut_off_is_a_loss():
+    trace, witness = run.path("t.sonde"), run.path("witness")
+    sonde("run", "--quiet", "-o", trace, "--", "sh", "-c",
+          f"{STEADY} 3 {witness} >/dev/null & sleep 0.5; "
+          "truncate -s 0 $SONDE_SESSION/*.ring; sleep 0.5; exit 0")
+    true("a loss", losses(trace, "ring-damaged")[0] > 0)
+
+
+def slices_nested_too_deep_are_a_loss():
+    source, program = run.path("deep.c"), run.path("deep")
+    with open(source, "w") as out:
+        out.write("#include <sonde/sonde.h>\n"
+                  "int main(void) {\n"
+                  "  for (int i = 0; i < 70000; i++) SONDE_BEGIN(\"deep\");\n"
+                  "  for (int i = 0; i < 70000; i++) SONDE_END();\n"
+                  "  return 0;\n}\n")
+    library = os.path.join(BUILD, "src")
+    include = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include")
+    subprocess.run(["cc", "-I", include, "-o", program, source, "-L", library, "-lsonde",
+                    f"-Wl,-rpath,{library}"], check=True, timeout=60)
+    trace = run.path("t.sonde")
+    sonde("run", "--quiet", "-o", trace, "--", program)
+    equal("ends that are lost", losses(trace, "ring-too-deep")[0], 65536)
+
+
+def a_place_without_its_proc_is_named():
+    trace = run.path("t.sonde")
+    for words, said in ((["unshare", "-pf"], "--mount-proc"),
+                        (["unshare", "-m", "sh", "-c", "umount -l /proc; exec \"$@\"", "-"],
+                         "/proc is not mounted")):
+        if words[1] == "-m":
+            unshared("-m")
+        else:
+            unshared("-pf")
+        done = subprocess.run([*words, run.sonde, "run", "-o", trace, "--", "true"],
+                              capture_output=True, text=True, timeout=60)
+        equal(f"status: {done.stderr}", done.returncode, 125)
+        true(done.stderr, said in done.stderr and "-o FILE" not in done.stderr)
+        equal("traces", os.path.exists(trace), False)
+
+
+def a_full_disk_is_named():
+    here = os.path.dirname(run.path("x"))
+    unshared("-m")
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c",
+         "mount -t tmpfs -o size=64k none /dev/shm && "
+         f"mount -t tmpfs -o size=1m,nr_inodes=4 none {here} && cd {here} && "
+         "XDG_RUNTIME_DIR= exec \"$@\"", "-", run.sonde, "run", "-o", "t.sonde", "--",
+         "true"], capture_output=True, text=True, timeout=60)
+    equal(f"status: {done.stderr}", done.returncode, 125)
+    true(done.stderr, "No space left on device" in done.stderr and
+         "make room" in done.stderr)
+
+
 for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
              empty_directories_in_a_session_go_with_it,
              a_users_journal_is_not_replaced,
@@ -264,6 +331,8 @@ for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
              fifos_and_links_in_place_of_the_states_do_not_hang_a_run,
              fifos_in_a_dead_session_do_not_hang_anybody,
              a_journal_that_is_a_fifo_does_not_hang_recover,
-             times_are_right_in_a_time_namespace):
+             times_are_right_in_a_time_namespace, a_stop_before_the_first_sample_is_a_loss,
+             a_ring_that_is_cut_off_is_a_loss, slices_nested_too_deep_are_a_loss,
+             a_place_without_its_proc_is_named, a_full_disk_is_named):
     run.case(test.__name__, test)
 run.done()

@@ -152,6 +152,15 @@ void Annotations::Paused(int64_t at_ns) {
   }
 }
 
+// A record has 16 bits for its depth. Behind the deepest it begins anew at 0,
+// and which end belongs to which begin is not known any more.
+void Annotations::NoteTooDeep(ThreadState& state, uint16_t depth,
+                              int64_t at_ns) {
+  const OpenSlice* const top = state.open.Top();
+  if (depth == 0 && top != nullptr && top->depth == UINT16_MAX) [[unlikely]]
+    Lose(kTooDeep, UINT16_MAX + 1, top->begin_ns, at_ns);
+}
+
 void Annotations::TakeOne(uint32_t key, ThreadState& state,
                           const Record& record) {
   const RecordHead& head = record.head;
@@ -162,6 +171,7 @@ void Annotations::TakeOne(uint32_t key, ThreadState& state,
   // Most records are one of these two, without anything behind them.
   if (head.words == 0 && head.kind == SONDE_KIND_BEGIN) {
     extra_.Clear();
+    NoteTooDeep(state, head.depth, now_ns);
     state.open.Begin(SliceOf(record, now_ns, extra_), lost);
     return;
   }
@@ -187,6 +197,7 @@ void Annotations::TakeOne(uint32_t key, ThreadState& state,
   const int64_t at_ns = extra_.has_time ? ToNs(extra_.time) : now_ns;
   switch (head.kind) {
     case SONDE_KIND_BEGIN:
+      NoteTooDeep(state, head.depth, at_ns);
       state.open.Begin(SliceOf(record, at_ns, extra_), lost);
       break;
     case SONDE_KIND_END:
@@ -303,6 +314,11 @@ Loss Annotations::LossOf(uint32_t why) {
     loss.reason = "ring-not-a-number";
     loss.detail =
         "values the program gave its counters that are not finite numbers";
+  } else if (why == kTooDeep) {
+    loss.reason = "ring-too-deep";
+    loss.detail =
+        "ends of slices: the program has more than 65 536 open in each other "
+        "on one thread";
   } else if (why == static_cast<uint32_t>(LostWhy::kNested)) {
     loss.reason = "ring-nested";
     loss.detail =

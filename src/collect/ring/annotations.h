@@ -109,8 +109,10 @@ class Annotations {
     int rows = 0;
     Loss loss;
   };
-  // Beside the reasons of LostWhy: a counter was given NaN or infinity.
+  // Beside the reasons of LostWhy: a counter was given NaN or infinity; slices
+  // are nested deeper than a record can say.
   static constexpr uint32_t kNotANumber = 1000;
+  static constexpr uint32_t kTooDeep = 1001;
   struct CounterState {
     uint32_t series = 0;
     int64_t whole = 0;
@@ -118,6 +120,7 @@ class Annotations {
   };
 
   void TakeOne(uint32_t key, ThreadState& state, const Record& record);
+  void NoteTooDeep(ThreadState& state, uint16_t depth, int64_t at_ns);
   void TakeHeld(const Held& held);
   OpenSlice SliceOf(const Record& record, int64_t begin_ns, WireExtra& extra);
   void Instant(uint32_t track, uint16_t depth, const Record& record,

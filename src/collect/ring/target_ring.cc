@@ -55,7 +55,7 @@ TargetRing::TargetRing(Fd ring, Fd tails, std::string stem, TraceWriter& out,
            kNoTime, kNoTime};
   damaged_ = {"ring-damaged",
               "bytes of records that cannot be read: something in the program "
-              "wrote over them",
+              "wrote over them or cut them off",
               0, kNoTime, kNoTime};
 }
 
@@ -140,6 +140,15 @@ void TargetRing::LookForFilter(int64_t now_ns) {
   next_look_ns_ = INT64_MAX;
 }
 
+// Our library only lets the file grow.
+void TargetRing::LookForCut() {
+  struct stat st;
+  if (::fstat(ring_.get(), &st) != 0) return;
+  if (st.st_size < size_)
+    Lost({}, {0, static_cast<uint64_t>(size_ - st.st_size), 0, 0});
+  size_ = st.st_size;
+}
+
 size_t TargetRing::Read(int64_t now_ns) {
   if (!begun()) {
     if (found_ns_ == 0) found_ns_ = now_ns;
@@ -149,6 +158,7 @@ size_t TargetRing::Read(int64_t now_ns) {
   if (!Ran()) return 0;
   changed_ = true;
   LookForFilter(now_ns);
+  LookForCut();
   const size_t bytes = reader_.Read(*this);
   const auto drained = reader_.TakeDrained();
   drained_.insert(drained_.end(), drained.begin(), drained.end());
@@ -251,6 +261,7 @@ void TargetRing::Finish(int64_t at_ns) {
     FindProcess(at_ns);
     Begin();
   }
+  LookForCut();
   reader_.Finish(*this);
   Convert(true, UINT64_MAX);
   if (at_ns == kNoTime) at_ns = last_ns();

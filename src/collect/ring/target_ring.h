@@ -97,6 +97,7 @@ class TargetRing : RingSink {
   void Begin();
   bool Ran();
   void LookForFilter(int64_t now_ns);
+  void LookForCut();
   int64_t ToNs(uint64_t time) const;
   void Convert(bool last, uint64_t horizon);
   void Keep(const Piece& piece);
@@ -112,6 +113,7 @@ class TargetRing : RingSink {
   std::unique_ptr<Annotations> annotations_;
   uint32_t process_ = 0;
   int64_t start_ns_ = kNoTime;
+  int64_t size_ = 0;  // of the file, when it was last looked at
   int64_t found_ns_ = 0;
   clockid_t cpu_clock_ = 0;
   bool has_cpu_clock_ = false;
