@@ -377,17 +377,20 @@ def force_spares_a_trace_that_is_being_recorded():
 
 def a_start_that_fails_leaves_the_old_trace():
     trace = run.path("t.sonde")
-    # As sonde leaves them when it is killed.
+    subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", "sh", "-c",
+                    "kill -9 $PPID"], capture_output=True)
+    old = {}
     for name in (trace, trace + ".journal"):
-        with open(name, "w") as f:
-            f.write("precious")
+        with open(name, "rb") as f:
+            old[name] = f.read()
     done = subprocess.run([run.sonde, "run", "--force", "-o", trace, "--", "/no/such"],
                           capture_output=True)
     equal("status", done.returncode, 127)
     equal("beside it", sorted(os.listdir(os.path.dirname(trace))),
           ["t.sonde", "t.sonde.journal"])
-    for name in (trace, trace + ".journal"):
-        equal(name, open(name).read(), "precious")
+    for name, content in old.items():
+        with open(name, "rb") as f:
+            true(f"{name} is as it was", f.read() == content)
     done = subprocess.run([run.sonde, "run", "--quiet", "--force", "-o", trace, "--", "true"],
                           capture_output=True)
     equal("status", done.returncode, 0)
