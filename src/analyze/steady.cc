@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analyze/command_words.h"
 #include "analyze/scan.h"
 #include "base/text.h"
 
@@ -146,8 +147,7 @@ double WakeUps(const Facts& facts) {
 }
 
 bool IsPython(const ProcessFacts& process) {
-  return process.name.starts_with("python") ||
-         process.cmdline.find("python") != std::string::npos;
+  return process.name.starts_with("python") || IsPython(process.cmdline);
 }
 
 std::string CallProcess(const ProcessFacts& process, size_t max_chars) {

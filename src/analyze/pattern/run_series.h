@@ -23,8 +23,8 @@ namespace sonde {
 //   tree_read_chars bytes/s  pipes included
 //   tree_blocked    1        processes with a thread that was blocked, mostly
 //                            for a disk
-//   tree_sync       1        of tree_blocked, until data was on the disk
-//   (fsync) tree_faults     1/s      pages that had to come from a disk
+//   tree_sync       1        of tree_blocked, in fsync and its like
+//   tree_faults     1/s      pages that had to come from a disk
 //   tree_memory     bytes    resident, summed; shared pages count several times
 //   tree_file_memory  bytes  of it, pages of files
 //   machine_cpu     cores    busy, of the whole machine
