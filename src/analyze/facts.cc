@@ -436,7 +436,9 @@ class Builder {
     m.psi_io_some = pressure("psi_io_some_ns");
     m.psi_memory_some = pressure("psi_memory_some_ns");
     m.load1_peak = Peak(kScope, 0, "load1");
-    m.shm_total_bytes = Peak(kScope, 0, "shm_total_bytes");
+    // A container mounts its own after it has begun: the last is what holds.
+    if (const SeriesStat* shm = scan_.Find(kScope, 0, "shm_total_bytes"))
+      m.shm_total_bytes = shm->last;
     m.oom_kills = scan_.GrowthOfMachine("oom_kills");
     if (m.oom_kills.value_or(0) > 0)
       m.oom_seen_ns = scan_.Find(kScope, 0, "oom_kills")->last_ns;

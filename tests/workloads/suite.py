@@ -55,6 +55,7 @@ SUITE = (
     Workload("memory_leak", "memory_leak"),
     Workload("out_of_memory", "out_of_memory", words="out_of_memory.py (pid",
              limited=Limit(memory_bytes=300 << 20)),
+    Workload("shm_full", "shm_full", words="died of SIGBUS"),
     Workload("page_cache_thrash", "page_cache_thrash",
              limited=Limit(memory_bytes=128 << 20)),
     Workload("heap_too_small", "heap_too_small",

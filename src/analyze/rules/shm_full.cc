@@ -1,9 +1,11 @@
 // shm_full: did a process end because /dev/shm was full?
 //
 // Evidence: a process ended by SIGBUS, which is what a write to shared memory
-// gets that has no room, or failed, while /dev/shm was full (kFull of it, in
-// the kBefore before its end). A process that only failed may have done so for
-// any reason: then it must be all but full (kNoRoom).
+// gets that has no room, or failed, while /dev/shm was full (kFull of it, from
+// kBefore its end to kAfter). /dev/shm is asked once a second, and filled and
+// emptied in less: if the half of it (kHalf) was in use then, SIGBUS is called
+// probably of that. A process that only failed may have done so for any reason:
+// then /dev/shm must be all but full (kNoRoom).
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -23,7 +25,9 @@ namespace sonde {
 namespace {
 
 constexpr int64_t kBefore = 3 * kNsPerSec;
+constexpr int64_t kAfter = kNsPerSec + kNsPerSec / 2;
 constexpr double kFull = 0.90;
+constexpr double kHalf = 0.50;
 constexpr double kNoRoom = 0.98;
 
 struct Death {
@@ -33,10 +37,10 @@ struct Death {
 
 std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
                              double total) {
-  const auto used_before = [&](const Process& row) {
+  const auto used_near = [&](const Process& row) {
     double most = 0;
     for (size_t i = 0; i < used.size(); ++i)
-      if (used.known[i] && used.grid.TimeOf(i) <= row.end_ns &&
+      if (used.known[i] && used.grid.TimeOf(i) <= row.end_ns + kAfter &&
           used.grid.TimeOf(i) >= row.end_ns - kBefore)
         most = std::max(most, used.values[i]);
     return most;
@@ -46,11 +50,11 @@ std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
         EndedWhere(facts, [&](const Process& row) {
           if (by_signal)
             return EndedBySignal(row, SIGBUS) &&
-                   used_before(row) >= kFull * total;
+                   used_near(row) >= kHalf * total;
           return row.exit == Process::Exit::kExited && row.exit_code != 0 &&
-                 used_before(row) >= kNoRoom * total;
+                 used_near(row) >= kNoRoom * total;
         });
-    if (!ended.empty()) return Death{ended[0], used_before(ended[0].row)};
+    if (!ended.empty()) return Death{ended[0], used_near(ended[0].row)};
   }
   return std::nullopt;
 }
@@ -81,9 +85,11 @@ Outcome ShmFull(const Facts& facts) {
   f.from_ns = facts.run.begin_ns;
   f.to_ns = std::min(process.row.end_ns, facts.run.end_ns);
   PutWhere(f, process);
+  const bool full = death->used_bytes >= kFull * total;
   f.summary = fmt::format(
-      "/dev/shm was full ({} of {}) when {} {}, {} after the start.",
-      FormatBytes(death->used_bytes), FormatBytes(total), CallWithPid(process),
+      "/dev/shm was {}full ({} of {}) when {} {}, {} after the start.",
+      full ? "" : "probably ", FormatBytes(death->used_bytes),
+      FormatBytes(total), CallWithPid(process),
       by_signal ? "died of SIGBUS" : "failed",
       WhenOf(facts, process.row.end_ns));
   if (by_signal)
@@ -102,7 +108,7 @@ Outcome ShmFull(const Facts& facts) {
       "remount,size=8G /dev/shm. Or use less: fewer DataLoader workers, a "
       "smaller prefetch_factor or batch. `ls -l /dev/shm` shows what earlier "
       "runs left there.";
-  f.confidence = by_signal ? 0.95 : 0.7;
+  f.confidence = by_signal && full ? 0.95 : 0.7;
   return {{std::move(f)}, ""};
 }
 

@@ -61,6 +61,16 @@ TEST(ShmFullTest, WhoFailsWithoutRoomIsLessSure) {
   EXPECT_LT(outcome.findings[0].confidence, 0.8);
 }
 
+TEST(ShmFullTest, WhatIsFilledBetweenTwoLooksIsProbable) {
+  const Outcome outcome =
+      Of(std::string(kBus) + kShm + "ramp 4 to=10s value=40MB\n");
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_TRUE(outcome.findings[0].summary.starts_with(
+      "/dev/shm was probably full (40.0 MB of 64.0 MB) when worker"))
+      << outcome.findings[0].summary;
+  EXPECT_LT(outcome.findings[0].confidence, 0.8);
+}
+
 TEST(ShmFullTest, SaysWhenItCannotKnow) {
   EXPECT_NE(Of(kBus).not_enough_data, "");
   EXPECT_EQ(Of("").not_enough_data, "");
