@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "store/stop.h"
+
 namespace sonde {
 namespace {
 
@@ -142,10 +144,12 @@ std::vector<Pixel> ReadPixels(const Store& store, uint32_t track,
                               TimeRange window, uint32_t width) {
   if (window.begin_ns >= window.end_ns || width == 0) return {};
   Painter painter(window, std::min(width, kMaxPixels));
-  for (const FrameRef& chunk : store.event_chunks())
+  for (const FrameRef& chunk : store.event_chunks()) {
+    if (StopScope::Asked()) break;
     if (chunk.events.track == track && chunk.events.begin_ns < window.end_ns &&
         chunk.events.end_ns >= window.begin_ns)
       PaintChunk(store, chunk, painter);
+  }
   return painter.Take();
 }
 

@@ -39,6 +39,7 @@ std::unique_ptr<SqlRows> OpenTopOps(const Store& store,
   window.begin_ns = request.Equal(kFirst).value_or(window.begin_ns);
   window.end_ns = request.Equal(kFirst + 1).value_or(window.end_ns);
   std::vector<OpTotal> ops = store.TopOps(window, *track);
+  if (request.Late(error)) return nullptr;
   double self = 0;
   for (const OpTotal& op : ops)
     self += static_cast<double>(std::max<int64_t>(0, op.self_ns));
@@ -81,10 +82,10 @@ std::unique_ptr<SqlRows> OpenPixels(const Store& store,
     error = "n is from 1 to " + std::to_string(kMaxPixels);
     return nullptr;
   }
+  auto pixels = ReadPixels(store, *track, window, static_cast<uint32_t>(width));
+  if (request.Late(error)) return nullptr;
   return ListRows(
-      [&store,
-       pixels = ReadPixels(store, *track, window, static_cast<uint32_t>(width)),
-       at = size_t{0}](Cells& row) mutable {
+      [&store, pixels = std::move(pixels), at = size_t{0}](Cells& row) mutable {
         if (at >= pixels.size()) return false;
         const Pixel& pixel = pixels[at++];
         row = {int64_t{pixel.x},
@@ -117,10 +118,7 @@ std::unique_ptr<SqlRows> OpenIdleGaps(const Store& store,
   std::map<uint32_t, int64_t> busy_until;
   std::vector<Gap> gaps;
   while (scan.Next()) {
-    if (request.deadline && request.deadline->passed()) {
-      error = "out of time";
-      return nullptr;
-    }
+    if (request.Late(error)) return nullptr;
     const EventColumns& events = scan.events();
     auto [until, fresh] = busy_until.try_emplace(scan.info().track, INT64_MAX);
     for (uint32_t i : scan.wanted()) {
@@ -159,10 +157,7 @@ std::unique_ptr<SqlRows> OpenSeriesStats(const Store& store,
   std::map<uint32_t, Sum> sums;
   std::vector<SeriesAggregate> rows;
   for (const FrameRef& chunk : store.counter_chunks()) {
-    if (request.deadline && request.deadline->passed()) {
-      error = "out of time";
-      return nullptr;
-    }
+    if (request.Late(error)) return nullptr;
     if (!store.ReadSeriesAggregates(chunk, rows)) continue;
     for (const SeriesAggregate& row : rows) {
       if (wanted && row.series != *wanted) continue;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "store/sql_table.h"
+#include "store/stop.h"
 
 namespace sonde {
 namespace {
@@ -163,8 +164,19 @@ int Filter(sqlite3_vtab_cursor* cursor, int, const char* plan, int argc,
     ++at;
     condition.value = argv[i];
     request.conditions.push_back(condition);
+    // Nothing is equal to NULL, greater or less: no need to look. A join on an
+    // id that most rows do not have would go through the table for each.
+    const SqlColumn& column =
+        binding.table->columns[static_cast<size_t>(condition.column)];
+    if (!(column.use & kUseParameter) &&
+        sqlite3_value_type(condition.value) == SQLITE_NULL) {
+      Of(cursor)->rows.reset();
+      Of(cursor)->at_end = true;
+      return SQLITE_OK;
+    }
   }
   std::string error;
+  const StopScope stop(binding.deadline->at_ns);
   Of(cursor)->rows = binding.table->open(*binding.store, request, error);
   if (!Of(cursor)->rows) {
     sqlite3_free(cursor->pVtab->zErrMsg);

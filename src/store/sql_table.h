@@ -62,6 +62,12 @@ struct SqlRequest {
   bool once = false;                     // one row of each group is enough
   const SqlDeadline* deadline = nullptr;
 
+  // True, with a word on it, if the query must have ended.
+  bool Late(std::string& error) const {
+    if (!deadline || !deadline->passed()) return false;
+    error = "out of time";
+    return true;
+  }
   bool Uses(int column) const {
     return (columns_used >> (column < 63 ? column : 63) & 1) != 0;
   }

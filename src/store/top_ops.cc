@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "store/stop.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -145,11 +146,16 @@ const std::vector<TrackTotal>& Store::totals() const {
   };
   for (const TrackTotal& row : dropped_totals_) add(row.track, row.aggregate);
   std::vector<NameAggregate> rows;
+  bool stopped = false;
   // Chunks of the journal have no sums of their own.
   std::map<uint32_t, SelfTimes> open;
   EventColumns events;
   Tally tally;
   for (size_t at = 0; at < event_chunks_.size(); ++at) {
+    if (StopScope::Asked()) {
+      stopped = true;
+      break;
+    }
     const FrameRef& chunk = event_chunks_[at];
     const uint32_t track = chunk.events.track;
     if (!chunk.journal) {
@@ -168,9 +174,10 @@ const std::vector<TrackTotal>& Store::totals() const {
   }
   const std::lock_guard lock(late_->mutex);
   if (!late_->totals_ready) {
+    late_->totals.clear();
     for (auto& [key, sum] : sums)
       late_->totals.push_back({key.first, std::move(sum)});
-    late_->totals_ready = true;
+    late_->totals_ready = !stopped;
   }
   return late_->totals;
 }
@@ -198,6 +205,7 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
     EventColumns events;
     Tally tally;
     for (size_t at = 0; at < event_chunks_.size(); ++at) {
+      if (StopScope::Asked()) break;
       const FrameRef& chunk = event_chunks_[at];
       const EventChunkInfo& info = chunk.events;
       if (!wanted(info.track)) continue;
