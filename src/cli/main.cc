@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -61,10 +62,28 @@ Result<bool> ParseArgs(CLI::App& app, const Args& args) {
   }
 }
 
+namespace {
+
+// Line by line without what a terminal would obey: messages repeat arguments,
+// SQL and names.
+std::string Safe(std::string_view text) {
+  std::string out;
+  for (;;) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    out += Printable(line, line.size());
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
 void PrintError(const Error& error) {
   // In one piece, so that nothing else comes between.
-  std::string text = "sonde: " + error.what + "\n";
-  if (!error.hint.empty()) text += "  hint: " + error.hint + "\n";
+  std::string text = "sonde: " + Safe(error.what) + "\n";
+  if (!error.hint.empty()) text += "  hint: " + Safe(error.hint) + "\n";
   std::fputs(text.c_str(), stderr);
 }
 
