@@ -20,7 +20,10 @@ for source in "$here"/*_fuzz.cc; do
   seeds=
   [ -d "$here/corpus/$area" ] && seeds=$here/corpus/$area
   log=$build/fuzz-$area.log
-  if "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 \
+  # No input of these sizes may take more: what does is a bomb.
+  if ASAN_OPTIONS=quarantine_size_mb=16 "$target" \
+      -max_total_time="$seconds" -timeout=10 \
+      -rss_limit_mb=1200 -malloc_limit_mb=512 \
       -artifact_prefix="$crash/" $dict "$new" $seeds >"$log" 2>&1; then
     runs=$(sed -n 's/^Done \([0-9]*\) runs.*/\1/p' "$log")
     echo "$name: ok, $runs runs in $seconds s"

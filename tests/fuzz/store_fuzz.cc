@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "mutate_frames.h"
 #include "store/lod.h"
 #include "store/sql.h"
 #include "store/store.h"
@@ -81,6 +82,13 @@ void Ask(const std::shared_ptr<const Store>& store, uint8_t choice) {
 
 }  // namespace
 }  // namespace sonde
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                          size_t max_size, unsigned int seed) {
+  return size > 0 && (data[0] & 1) == 0
+             ? sonde::MutateFrames(data, size, max_size, 1, seed)
+             : LLVMFuzzerMutate(data, size, max_size);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

@@ -1,14 +1,16 @@
 // Reads hostile bytes as a trace and decodes all there is.
 //
-// The first byte chooses: bytes as they are, or a list of payloads from which
-// valid frames are made, because no mutation survives a checksum. Property: a
-// prefix of a whole file gives a prefix of its frames.
+// The first byte chooses: bytes as they are, whose frames are mutated with
+// their checksums (mutate_frames.h), or a list of payloads from which valid
+// frames are made. Property: a prefix of a whole file gives a prefix of its
+// frames.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "mutate_frames.h"
 #include "trace/reader.h"
 #include "trace/tables.h"
 #include "trace/text_writer.h"
@@ -119,6 +121,13 @@ void CheckPrefix(const std::string& file, size_t cut) {
 
 }  // namespace
 }  // namespace sonde
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                          size_t max_size, unsigned int seed) {
+  return size > 0 && data[0] == 'b'
+             ? sonde::MutateFrames(data, size, max_size, 4, seed)
+             : LLVMFuzzerMutate(data, size, max_size);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
