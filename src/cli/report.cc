@@ -5,6 +5,7 @@
 
 #include "analyze/command_words.h"
 #include "cli/journal_loss.h"
+#include "store/work.h"
 
 namespace sonde {
 namespace {
@@ -41,6 +42,7 @@ Result<Report> MakeReport(const std::string& path,
                           const std::vector<std::string>& rules) {
   TRY_OK(CheckRules(rules));
   TRY(const auto store, Store::Open(path));
+  TRY_OK(CheckWork(*store));
   Report report;
   report.facts = FactsOf(store);
   report.judgement = Judge(report.facts, rules);

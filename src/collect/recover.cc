@@ -93,6 +93,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
                  "`sonde ctl stop` ends the recording"};
   TRY(const TraceReader reader, TraceReader::Open(trace));
   const AllRows rows(reader, /*with_args=*/false);
+  TRY_OK(rows.status(trace));
   Recovered result;
   std::optional<RingsState> state;
   if (dir == nullptr)

@@ -19,7 +19,7 @@ namespace sonde {
 class JsonNames {
  public:
   explicit JsonNames(const Store& store)
-      : store_(store), known_(store.string_count(), kUnknown) {}
+      : store_(store), known_(store.strings().near_ids(), kUnknown) {}
 
   // Valid until the next call with the same `scratch`.
   std::string_view Of(uint32_t id, std::string& scratch) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/version.h"
 #include "export/chrome_counters.h"
@@ -31,33 +32,55 @@ namespace {
 
 // More lanes than this are not searched; each slice gets one of its own.
 constexpr size_t kMaxLanes = 256;
-constexpr size_t kMaxStackFrames = 256;
+constexpr size_t kMaxStackFrames = 256, kMaxStackBytes = 1 << 20;
 
 // Appends members to an argument object; a key that is there already is left
-// out, because readers differ in which of two they take.
+// out, because readers differ in which of two they take. So is what follows
+// kMaxArgsBytes; how many these are is the last member.
 class ArgsText {
  public:
   void Clear() {
     text_.clear();
     keys_.clear();
+    many_.clear();
+    left_out_ = 0;
   }
   std::string* Key(std::string_view key) {
-    if (std::find(keys_.begin(), keys_.end(), key) != keys_.end())
+    if (text_.size() > kMaxArgsBytes) {
+      ++left_out_;
       return nullptr;
-    keys_.push_back(key);
+    }
+    if (!IsNew(key)) return nullptr;
     text_ += text_.empty() ? '{' : ',';
     AppendQuoted(key, text_);
     text_ += ':';
     return &text_;
   }
   std::string_view Done() {
+    if (left_out_ > 0) text_ += fmt::format(",\"args_left_out\":{}", left_out_);
     if (!text_.empty()) text_ += '}';
     return text_;
   }
 
  private:
+  static constexpr size_t kMaxArgsBytes = 16 << 20;
+  static constexpr size_t kFewKeys = 16;  // are looked through
+
+  bool IsNew(std::string_view key) {
+    if (keys_.size() < kFewKeys) {
+      if (std::find(keys_.begin(), keys_.end(), key) != keys_.end())
+        return false;
+      keys_.push_back(key);
+      return true;
+    }
+    if (many_.empty()) many_.insert(keys_.begin(), keys_.end());
+    return many_.insert(key).second;
+  }
+
   std::string text_;
   std::vector<std::string_view> keys_;
+  std::unordered_set<std::string_view> many_;
+  uint64_t left_out_ = 0;
 };
 
 class ChromeExport {
@@ -242,6 +265,8 @@ class ChromeExport {
   }
 
   void One(Row& row, const EventColumns& columns, size_t i) {
+    // Each may be megabytes, by its arguments: do not go on for nobody.
+    if (out_.failed()) return;
     const int64_t end = columns.end_ns[i];
     const int64_t begin = end - columns.dur_ns[i];
     const uint32_t category =
@@ -313,15 +338,15 @@ class ChromeExport {
   // "main;train;step", the outermost first.
   std::string Stack(uint32_t id) const {
     std::vector<std::string_view> frames;
-    while (id != 0 && id < store_.stacks().size() &&
-           frames.size() < kMaxStackFrames) {
-      const StackNode& node = store_.stacks()[id];
-      const uint32_t frame = node.frame;
-      frames.push_back(frame < store_.frames().size()
-                           ? store_.Str(store_.frames()[frame].function)
-                           : "?");
+    size_t bytes = 0;
+    while (frames.size() < kMaxStackFrames && bytes < kMaxStackBytes) {
+      const StackNode* const node = store_.stacks().Find(id);
+      if (!node) break;
+      const StackFrame* const frame = store_.frames().Find(node->frame);
+      frames.push_back(frame ? store_.Str(frame->function) : "?");
+      bytes += frames.back().size();
       // A parent is always older; anything else is a loop of a hostile file.
-      id = node.parent < id ? node.parent : 0;
+      id = node->parent < id ? node->parent : 0;
     }
     if (frames.empty()) return "?";
     std::string text;

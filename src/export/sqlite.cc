@@ -111,6 +111,19 @@ Status WriteDb(const Store& store, sqlite3* db, const ExportOptions& options,
       exec("PRAGMA page_size=16384; PRAGMA journal_mode=OFF;"
            "PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
            "PRAGMA cache_size=-16384; PRAGMA temp_store=FILE; BEGIN"));
+  const auto interrupted = [&] {
+    return Error{Error::Kind::kIo,
+                 options.output + ": interrupted, nothing was kept"};
+  };
+  // For the indexes, which take long without a row.
+  sqlite3_progress_handler(
+      db, 100'000,
+      [](void* cancelled) {
+        return cancelled && *static_cast<const std::atomic<bool>*>(cancelled)
+                   ? 1
+                   : 0;
+      },
+      const_cast<std::atomic<bool>*>(options.cancelled));
   double done = 0;
   const std::vector<TableInfo> tables = ExportTables();
   for (const TableInfo& table : tables) {
@@ -132,15 +145,15 @@ Status WriteDb(const Store& store, sqlite3* db, const ExportOptions& options,
     const std::unique_ptr<sqlite3_stmt, Finalize> statement(raw);
     SqliteRows rows(raw, options.cancelled);
     TRY(const uint64_t count, ScanTable(store, table.name, rows));
-    if (options.cancelled && *options.cancelled)
-      return Error{Error::Kind::kIo,
-                   options.output + ": interrupted, nothing was kept"};
+    if (options.cancelled && *options.cancelled) return interrupted();
     if (rows.failed()) return DbError(db, options.output);
     summary.Count(table.name, count);
     done += 1.0 / static_cast<double>(tables.size() + 1);
     if (options.progress) options.progress(done);
   }
-  return exec(std::string(kIndexes) + "COMMIT");
+  const Status indexed = exec(std::string(kIndexes) + "COMMIT");
+  if (options.cancelled && *options.cancelled) return interrupted();
+  return indexed;
 }
 
 }  // namespace

@@ -42,11 +42,10 @@ bool EventScan::Take(const FrameRef& chunk) {
       store_.NoteDamage(chunk);
       return false;
     }
-    const std::vector<bool>& names = *filter_.names;
-    const bool any =
-        std::any_of(events_.name.begin(), events_.name.end(),
-                    [&](uint32_t n) { return n < names.size() && names[n]; });
-    if (!any) return true;
+    const NameSet& names = *filter_.names;
+    if (std::none_of(events_.name.begin(), events_.name.end(),
+                     [&](uint32_t name) { return names.Has(name); }))
+      return true;
   }
   const TimeRange& window = filter_.begin;
   if (info.begin_ns < window.begin_ns || info.end_ns >= window.end_ns)
@@ -71,10 +70,7 @@ void EventScan::Choose(uint32_t count, bool has_kinds) {
              static_cast<uint64_t>(*filter_.kind);
     });
   if (filter_.names)
-    keep([&](uint32_t i) {
-      const uint32_t name = events_.name[i];
-      return name < filter_.names->size() && (*filter_.names)[name];
-    });
+    keep([&](uint32_t i) { return filter_.names->Has(events_.name[i]); });
   const TimeRange& window = filter_.begin;
   if (!events_.end_ns.empty() &&
       (window.begin_ns != INT64_MIN || window.end_ns != INT64_MAX))

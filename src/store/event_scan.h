@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,32 @@
 
 namespace sonde {
 
+// Ids of strings: of some that are dense, and of a few that are not.
+class NameSet {
+ public:
+  void Add(uint32_t id, size_t near_ids) {
+    if (id >= near_ids) {
+      far_.insert(id);
+      return;
+    }
+    near_.resize(near_ids);
+    near_[id] = true;
+  }
+  bool Has(uint32_t id) const {
+    return id < near_.size() ? near_[id] : !far_.empty() && far_.contains(id);
+  }
+
+ private:
+  std::vector<bool> near_;
+  std::set<uint32_t> far_;
+};
+
 // Which events a scan is about.
 struct EventFilter {
   std::optional<uint32_t> track;
-  TimeRange begin;                         // of their begins
-  std::optional<std::vector<bool>> names;  // by string id
-  std::optional<uint64_t> chunk;           // only this one, by place
+  TimeRange begin;  // of their begins
+  std::optional<NameSet> names;
+  std::optional<uint64_t> chunk;  // only this one, by place
   std::optional<Event::Kind> kind;
 };
 

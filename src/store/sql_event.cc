@@ -23,16 +23,16 @@ EventFilter FilterOf(const Store& store, const SqlRequest& request,
     filter.chunk = static_cast<uint64_t>(*id) >> kEventIdBits;
   const auto text = request.EqualText(kColName);
   const auto name_id = request.Equal(kColNameId);
-  const size_t strings = store.string_count();
+  const IdTable<std::string>& strings = store.strings();
   // "?" also stands for every string that was lost.
   if (text && *text != "?") {
-    filter.names.emplace(strings);
-    for (uint32_t id = 1; id < strings; ++id)
-      (*filter.names)[id] = store.Str(id) == *text;
-  } else if (name_id && *name_id > 0 &&
-             static_cast<uint64_t>(*name_id) < strings) {
-    filter.names.emplace(strings);
-    (*filter.names)[static_cast<size_t>(*name_id)] = true;
+    filter.names.emplace();
+    for (uint32_t id = strings.From(1); id != 0; id = strings.From(id + 1))
+      if (*strings.Find(id) == *text) filter.names->Add(id, strings.near_ids());
+  } else if (name_id && *name_id > 0 && *name_id < UINT32_MAX &&
+             strings.Find(static_cast<uint32_t>(*name_id)) != nullptr) {
+    filter.names.emplace();
+    filter.names->Add(static_cast<uint32_t>(*name_id), strings.near_ids());
   }
   return filter;
 }

@@ -50,7 +50,7 @@ void GroupedEvents::OrderNames() {
       return store_.Str(a) < store_.Str(b);
     });
   if (descending_) std::reverse(names.begin(), names.end());
-  slot_of_id_.resize(store_.string_count());
+  slot_of_id_.resize(store_.strings().near_ids());
   for (uint32_t name : names) groups_[SlotOf(name)].total += used[name];
 }
 
@@ -90,7 +90,9 @@ uint32_t GroupedEvents::NewSlot(uint32_t name) {
 }
 
 int GroupedEvents::Next() {
-  ++ordinal_;
+  // The names may not have been found in time.
+  if (++ordinal_ == 1 && deadline_ && deadline_->passed())
+    return SQLITE_INTERRUPT;
   for (;;) {
     if (direct_) {
       const int rc = NextDirect();

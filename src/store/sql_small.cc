@@ -161,25 +161,26 @@ std::unique_ptr<SqlRows> OpenTracks(const Store& store,
 
 std::unique_ptr<SqlRows> OpenStacks(const Store& store,
                                     const SqlRequest& request, std::string&) {
-  size_t at = 1, end = store.stacks().size();
-  if (const auto id = request.Equal(0)) {
-    const bool known = *id > 0 && static_cast<uint64_t>(*id) < end;
-    at = known ? static_cast<size_t>(*id) : end;
-    end = known ? at + 1 : end;
-  }
-  return ListRows([&store, at, end](Cells& row) mutable {
-    if (at >= end) return false;
-    const StackNode& node = store.stacks()[at];
-    StackFrame frame;
-    if (node.frame < store.frames().size()) frame = store.frames()[node.frame];
-    row = {static_cast<int64_t>(at),
+  const auto only = request.Equal(0);
+  uint32_t at = 0;  // no stack
+  if (!only)
+    at = store.stacks().From(1);
+  else if (*only > 0 && *only <= UINT32_MAX &&
+           store.stacks().Find(static_cast<uint32_t>(*only)) != nullptr)
+    at = static_cast<uint32_t>(*only);
+  return ListRows([&store, at, one = only.has_value()](Cells& row) mutable {
+    if (at == 0) return false;
+    const StackNode& node = *store.stacks().Find(at);
+    const StackFrame* const known = store.frames().Find(node.frame);
+    const StackFrame frame = known ? *known : StackFrame();
+    row = {int64_t{at},
            IdOrNull(node.parent),
            TextOrNull(store, frame.function),
            TextOrNull(store, frame.module),
            TextOrNull(store, frame.file),
            IdOrNull(frame.line),
            IdOrNull(frame.offset)};
-    ++at;
+    at = one || at == UINT32_MAX ? 0 : store.stacks().From(at + 1);
     return true;
   });
 }
@@ -255,10 +256,7 @@ std::unique_ptr<SqlRows> OpenFlows(const Store& store,
   EventColumns events;
   for (size_t at = 0; at < store.event_chunks().size(); ++at) {
     const FrameRef& chunk = store.event_chunks()[at];
-    if (request.deadline && request.deadline->passed()) {
-      error = "out of time";
-      return nullptr;
-    }
+    if (request.Late(error)) return nullptr;
     EventChunkDecoder decoder;
     if (!store.OpenEvents(chunk, payload, decoder) ||
         (!decoder.Has(EventColumn::kFlowIn) &&

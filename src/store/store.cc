@@ -20,15 +20,20 @@ int64_t Shift(int64_t base, int64_t to, int64_t from) {
                               static_cast<uint64_t>(from));
 }
 
-// Ids are dense in what we write; a file that says otherwise gets this far.
-constexpr uint32_t kMaxId = 1u << 26;
-
-// Rows with dense ids into a vector, with room for those that were lost.
+// A row of a table by id, if it may be kept.
+template <typename Key, typename Row>
+void Put(std::map<Key, Row>& rows, RowBudget& budget, Key key, Row row,
+         size_t heap = 0) {
+  if (budget.Keep(heap) &&
+      (rows.contains(key) || budget.KeepNode(sizeof(Key) + sizeof(Row) + 8)))
+    rows.insert_or_assign(std::move(key), std::move(row));
+}
 template <typename Row>
-void PutAt(std::vector<Row>& rows, uint32_t id, Row row) {
-  if (id >= kMaxId) return;
-  if (id >= rows.size()) rows.resize(id + 1);
-  rows[id] = std::move(row);
+void Put(IdTable<Row>& rows, RowBudget& budget, uint32_t id, Row row,
+         size_t heap = 0) {
+  if (rows.Find(id) != nullptr ? budget.Keep(heap)
+                               : budget.KeepNode(sizeof(Row) + heap))
+    rows.Put(id, std::move(row));
 }
 
 }  // namespace
@@ -60,27 +65,29 @@ Result<std::shared_ptr<const Store>> Store::FromReader(
   store->path_ = path;
   store->reader_ = std::make_shared<const TraceReader>(std::move(reader));
   store->late_ = std::make_shared<Late>();
-  store->Load();
+  TRY_OK(store->Load());
   return std::shared_ptr<const Store>(std::move(store));
 }
 
-void Store::Load() {
-  strings_.emplace_back();
-  frames_.emplace_back();
-  stacks_.emplace_back();
+Status Store::Load() {
+  RowBudget budget(*reader_);
+  event_chunks_.frames_ = counter_chunks_.frames_ = reader_->frames().data();
   std::string payload;
-  for (const FrameRef& frame : reader_->frames()) {
+  for (uint32_t at = 0; at < reader_->frames().size(); ++at) {
+    const FrameRef& frame = reader_->frames()[at];
     if (frame.kind == FrameKind::kEvents) {
-      event_chunks_.push_back(frame);
+      event_chunks_.at_.push_back(at);
       event_count_ += frame.events.count;
     } else if (frame.kind == FrameKind::kCounters) {
-      counter_chunks_.push_back(frame);
+      counter_chunks_.at_.push_back(at);
       event_count_ += frame.counters.values;
-    } else if (reader_->Read(frame, payload)) {
-      LoadFrame(frame, payload);
-    } else {
+    } else if (!reader_->Read(frame, payload)) {
+      NoteDamage(frame);
+    } else if (budget.Unpack(payload.size()) &&
+               !LoadFrame(frame, payload, budget)) {
       NoteDamage(frame);
     }
+    TRY_OK(budget.status(path_));
   }
   for (const auto& [ordinal, pair] : clock_rows_) clocks_.push_back(pair);
   clock_rows_.clear();
@@ -89,82 +96,79 @@ void Store::Load() {
               return a.monotonic_ns < b.monotonic_ns;
             });
   FindRange();
+  return Ok();
 }
 
-void Store::LoadFrame(const FrameRef& frame, const std::string& payload) {
-  bool ok = true;
+bool Store::LoadFrame(const FrameRef& frame, const std::string& payload,
+                      RowBudget& budget) {
   switch (frame.kind) {
-    case FrameKind::kStrings: {
-      StringRun run;
-      ok = DecodeStrings(payload, run);
-      for (size_t i = 0; ok && i < run.strings.size(); ++i) {
-        const size_t id = run.first_id + i;
-        if (id >= kMaxId) break;
-        if (id >= strings_.size()) strings_.resize(id + 1, "?");
-        strings_[id] = run.strings[i];
-      }
-      break;
-    }
+    case FrameKind::kStrings:
+      return DecodeStrings(payload, [&](uint32_t id, std::string_view text) {
+        Put(strings_, budget, id, std::string(text), HeapBytes(text.size()));
+      });
     case FrameKind::kTracks:
-      ok = DecodeRows<Track>(payload, [&](Track r) { tracks_[r.id] = r; });
-      break;
+      return DecodeRows<Track>(payload,
+                               [&](Track r) { Put(tracks_, budget, r.id, r); });
     case FrameKind::kProcesses:
-      ok = DecodeRows<Process>(payload,
-                               [&](Process r) { processes_[r.number] = r; });
-      break;
+      return DecodeRows<Process>(
+          payload, [&](Process r) { Put(processes_, budget, r.number, r); });
     case FrameKind::kThreads:
-      ok = DecodeRows<Thread>(payload,
-                              [&](Thread r) { threads_[r.number] = r; });
-      break;
+      return DecodeRows<Thread>(
+          payload, [&](Thread r) { Put(threads_, budget, r.number, r); });
     case FrameKind::kSeries:
-      ok = DecodeRows<Series>(payload, [&](Series r) { series_[r.id] = r; });
-      break;
+      return DecodeRows<Series>(
+          payload, [&](Series r) { Put(series_, budget, r.id, r); });
     case FrameKind::kStacks:
-      ok = DecodeRows<StackRow>(payload, [&](StackRow r) {
+      return DecodeRows<StackRow>(payload, [&](StackRow r) {
         if (r.is_frame)
-          PutAt(frames_, r.id, r.frame);
+          Put(frames_, budget, r.id, r.frame);
         else
-          PutAt(stacks_, r.id, r.node);
+          Put(stacks_, budget, r.id, r.node);
       });
-      break;
     case FrameKind::kArgs:
-      ok = DecodeRows<ArgSet>(
-          payload, [&](ArgSet r) { args_[r.id] = std::move(r.args); });
-      break;
-    case FrameKind::kClocks:
-      ok = DecodeRows<ClockRow>(
-          payload, [&](ClockRow r) { clock_rows_[r.ordinal] = r.pair; });
-      break;
-    case FrameKind::kLosses:
-      ok = DecodeRows<LossRow>(
-          payload, [&](LossRow r) { losses_[r.ordinal] = std::move(r.loss); });
-      break;
-    case FrameKind::kMeta:
-      ok = DecodeRows<MetaEntry>(payload, [&](MetaEntry r) {
-        meta_[std::move(r.key)] = std::move(r.value);
+      return DecodeRows<ArgSet>(payload, [&](ArgSet r) {
+        const size_t heap = r.args.capacity() * sizeof(Arg) + 16;
+        Put(args_, budget, r.id, std::move(r.args), heap);
       });
-      break;
-    case FrameKind::kTotals: {
-      TotalsPart totals;
-      ok = DecodeTotals(payload, totals);
-      if (!ok) break;
-      const bool whole = totals.which == 0;
-      std::vector<TrackTotal>& rows = whole ? whole_totals_ : dropped_totals_;
-      uint64_t& next = whole ? whole_parts_ : dropped_parts_;
-      if (totals.part == 0) {
-        rows.clear();
-        next = 0;
-      }
-      ok = DecodeRows<TrackTotal>(
-          totals.rows, [&](TrackTotal r) { rows.push_back(std::move(r)); });
-      next = ok && totals.part == next ? next + 1 : UINT64_MAX;
-      if (whole) has_whole_totals_ = next == totals.parts;
-      break;
-    }
+    case FrameKind::kClocks:
+      return DecodeRows<ClockRow>(payload, [&](ClockRow r) {
+        Put(clock_rows_, budget, r.ordinal, r.pair, sizeof(ClockPair));
+      });
+    case FrameKind::kLosses:
+      // Once more for each time they are listed.
+      return DecodeRows<LossRow>(payload, [&](LossRow r) {
+        const size_t heap = sizeof(Loss) + 2 * HeapBytes(r.loss.reason.size()) +
+                            2 * HeapBytes(r.loss.detail.size());
+        Put(losses_, budget, r.ordinal, std::move(r.loss), heap);
+      });
+    case FrameKind::kMeta:
+      return DecodeRows<MetaEntry>(payload, [&](MetaEntry r) {
+        const size_t heap = HeapBytes(r.key.size()) + HeapBytes(r.value.size());
+        Put(meta_, budget, std::move(r.key), std::move(r.value), heap);
+      });
+    case FrameKind::kTotals:
+      return LoadTotals(payload, budget);
     default:
-      break;  // of a newer sonde
+      return true;  // of a newer sonde
   }
-  if (!ok) NoteDamage(frame);
+}
+
+bool Store::LoadTotals(const std::string& payload, RowBudget& budget) {
+  TotalsPart totals;
+  if (!DecodeTotals(payload, totals)) return false;
+  const bool whole = totals.which == 0;
+  std::vector<TrackTotal>& rows = whole ? whole_totals_ : dropped_totals_;
+  uint64_t& next = whole ? whole_parts_ : dropped_parts_;
+  if (totals.part == 0) {
+    rows.clear();
+    next = 0;
+  }
+  const bool ok = DecodeRows<TrackTotal>(totals.rows, [&](TrackTotal r) {
+    if (budget.Keep(r.KeptBytes())) rows.push_back(std::move(r));
+  });
+  next = ok && totals.part == next ? next + 1 : UINT64_MAX;
+  if (whole) has_whole_totals_ = next == totals.parts;
+  return ok;
 }
 
 void Store::FindRange() {
@@ -191,8 +195,8 @@ void Store::FindRange() {
 }
 
 uint32_t Store::FindString(std::string_view text) const {
-  for (uint32_t id = 1; id < strings_.size(); ++id)
-    if (strings_[id] == text) return id;
+  for (uint32_t id = strings_.From(1); id != 0; id = strings_.From(id + 1))
+    if (*strings_.Find(id) == text) return id;
   return 0;
 }
 
@@ -238,7 +242,9 @@ std::vector<Loss> Store::losses() const {
 
 void Store::NoteDamage(const FrameRef& chunk) const {
   const std::lock_guard lock(late_->mutex);
-  if (!late_->damaged.insert({chunk.journal, chunk.offset}).second) return;
+  if (late_->damage_losses.size() >= TraceReader::kMaxDamages ||
+      !late_->damaged.insert({chunk.journal, chunk.offset}).second)
+    return;
   Loss loss;
   loss.reason = "damaged";
   loss.detail =

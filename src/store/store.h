@@ -1,7 +1,9 @@
 #ifndef SONDE_STORE_STORE_H_
 #define SONDE_STORE_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,10 +14,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/id_table.h"
 #include "trace/counter_chunk.h"
 #include "trace/event_chunk.h"
 #include "trace/model.h"
 #include "trace/reader.h"
+#include "trace/row_budget.h"
 #include "trace/tables.h"
 
 namespace sonde {
@@ -52,8 +56,47 @@ struct OpTotal {
   uint64_t p99_ns = 0;
 };
 
+// Some of the frames of a reader, in its order. A list, not copies: a trace may
+// have a million of them.
+class ChunkList {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = FrameRef;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const FrameRef*;
+    using reference = const FrameRef&;
+
+    Iterator(const FrameRef* frames, const uint32_t* at)
+        : frames_(frames), at_(at) {}
+    const FrameRef& operator*() const { return frames_[*at_]; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    const FrameRef* frames_;
+    const uint32_t* at_;
+  };
+
+  size_t size() const { return at_.size(); }
+  bool empty() const { return at_.empty(); }
+  const FrameRef& operator[](size_t i) const { return frames_[at_[i]]; }
+  Iterator begin() const { return {frames_, at_.data()}; }
+  Iterator end() const { return {frames_, at_.data() + at_.size()}; }
+
+ private:
+  friend class Store;
+  const FrameRef* frames_ = nullptr;
+  std::vector<uint32_t> at_;
+};
+
 // The tables of one trace. Opening reads the index and the small tables;
-// events and counters stay in the file until they are asked for.
+// events and counters stay in the file until they are asked for. Tables that
+// take more than RowBudget allows are refused.
 //
 //  - Everything that is missing is in losses(): what the recorder lost, and
 //    what of the file is damaged. Reading a damaged chunk adds to it.
@@ -73,9 +116,10 @@ class Store {
 
   // "" for 0, "?" for an id whose string was lost.
   std::string_view Str(uint32_t id) const {
-    return id < strings_.size() ? std::string_view(strings_[id]) : "?";
+    const std::string* const text = strings_.Find(id);
+    return text ? std::string_view(*text) : id == 0 ? "" : "?";
   }
-  size_t string_count() const { return strings_.size(); }
+  const IdTable<std::string>& strings() const { return strings_; }
   // 0 if there is no such string.
   uint32_t FindString(std::string_view text) const;
 
@@ -84,8 +128,8 @@ class Store {
   const std::map<uint32_t, Process>& processes() const { return processes_; }
   const std::map<uint32_t, Thread>& threads() const { return threads_; }
   const std::map<uint32_t, Series>& series() const { return series_; }
-  const std::vector<StackFrame>& frames() const { return frames_; }
-  const std::vector<StackNode>& stacks() const { return stacks_; }
+  const IdTable<StackFrame>& frames() const { return frames_; }
+  const IdTable<StackNode>& stacks() const { return stacks_; }
   const std::vector<Arg>* args(uint32_t set) const;
   const std::map<uint32_t, std::vector<Arg>>& arg_sets() const { return args_; }
   const std::map<std::string, std::string>& meta() const { return meta_; }
@@ -101,10 +145,8 @@ class Store {
   uint64_t event_count() const { return event_count_; }
 
   // Chunks in the order they were written.
-  const std::vector<FrameRef>& event_chunks() const { return event_chunks_; }
-  const std::vector<FrameRef>& counter_chunks() const {
-    return counter_chunks_;
-  }
+  const ChunkList& event_chunks() const { return event_chunks_; }
+  const ChunkList& counter_chunks() const { return counter_chunks_; }
 
   // Columns of one chunk; `mask` of EventColumnMask. False if it is damaged,
   // which is then in losses().
@@ -146,8 +188,10 @@ class Store {
   Store() = default;
   static Result<std::shared_ptr<const Store>> FromReader(
       TraceReader reader, const std::string& path);
-  void Load();
-  void LoadFrame(const FrameRef& frame, const std::string& payload);
+  Status Load();
+  bool LoadFrame(const FrameRef& frame, const std::string& payload,
+                 RowBudget& budget);
+  bool LoadTotals(const std::string& payload, RowBudget& budget);
   void FindRange();
   std::vector<int64_t> InnerBefore(size_t chunk) const;
 
@@ -162,13 +206,13 @@ class Store {
 
   std::string path_;
   std::shared_ptr<const TraceReader> reader_;
-  std::vector<std::string> strings_;
+  IdTable<std::string> strings_;
   std::map<uint32_t, Track> tracks_;
   std::map<uint32_t, Process> processes_;
   std::map<uint32_t, Thread> threads_;
   std::map<uint32_t, Series> series_;
-  std::vector<StackFrame> frames_;
-  std::vector<StackNode> stacks_;
+  IdTable<StackFrame> frames_;
+  IdTable<StackNode> stacks_;
   std::map<uint32_t, std::vector<Arg>> args_;
   std::map<std::string, std::string> meta_;
   std::map<uint64_t, ClockPair> clock_rows_;
@@ -179,8 +223,8 @@ class Store {
   bool has_whole_totals_ = false;
   TimeRange range_{0, 0};
   uint64_t event_count_ = 0;
-  std::vector<FrameRef> event_chunks_;
-  std::vector<FrameRef> counter_chunks_;
+  ChunkList event_chunks_;
+  ChunkList counter_chunks_;
   std::shared_ptr<Late> late_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/reader.h"
+#include "trace/row_budget.h"
 #include "trace/tables.h"
 
 namespace sonde {
@@ -17,7 +18,8 @@ namespace sonde {
 // whole trace; the store reads what a question needs.
 //
 // A table frame that cannot be read is listed in `damages`, behind those the
-// reader found. Points into the reader's list of frames.
+// reader found. Points into the reader's list of frames. Look at status()
+// first: if the rows are too many, some are missing.
 struct AllRows {
   // Argument sets can be most of a trace; who does not need them all at once
   // leaves them out.
@@ -40,8 +42,12 @@ struct AllRows {
   std::map<uint32_t, std::vector<const FrameRef*>> counters;  // by group
   std::vector<Damage> damages;
 
+  // An error that names `file` if the rows are more than RowBudget allows.
+  Status status(const std::string& file) const { return budget_.status(file); }
+
  private:
   const bool with_args_;
+  RowBudget budget_;
   bool Load(const FrameRef& frame, std::string_view payload);
 };
 

@@ -72,12 +72,13 @@ const ColumnReader::Column* ColumnReader::Find(uint8_t id) const {
   return nullptr;
 }
 
-bool ColumnReader::Get(uint8_t id, std::string& scratch, std::string_view* raw,
-                       bool* constant) const {
+bool ColumnReader::Get(uint8_t id, size_t max_raw, std::string& scratch,
+                       std::string_view* raw, bool* constant) const {
   *raw = {};
   *constant = false;
   const Column* column = Find(id);
   if (!column) return true;
+  if (column->raw > max_raw) return false;
   *constant = column->coding == ColumnCoding::kConstant;
   if (column->coding != ColumnCoding::kZstd) {
     *raw = column->stored;

@@ -71,9 +71,9 @@ class ColumnReader {
 
   // Raw bytes of a column, decompressed into `scratch` if need be; `constant`
   // is set if the column is one varint for all. Empty if absent. False if
-  // damaged.
-  bool Get(uint8_t id, std::string& scratch, std::string_view* raw,
-           bool* constant) const;
+  // damaged, or if there are more than `max_raw`.
+  bool Get(uint8_t id, size_t max_raw, std::string& scratch,
+           std::string_view* raw, bool* constant) const;
 
   // One value for each of `count` events, into `out` (resized); zeros if the
   // column is absent. False if damaged.
@@ -111,9 +111,7 @@ bool ColumnReader::Values(uint8_t id, size_t count, std::string& scratch,
   out.resize(count);
   std::string_view raw;
   bool constant = false;
-  const Column* const column = Find(id);
-  if (column && column->raw > count * kMaxVarint) return false;
-  if (!Get(id, scratch, &raw, &constant)) return false;
+  if (!Get(id, count * kMaxVarint, scratch, &raw, &constant)) return false;
   if (raw.empty()) {
     std::fill(out.begin(), out.end(), T{});
     return true;

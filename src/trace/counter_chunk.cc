@@ -56,7 +56,7 @@ bool CounterChunkInfo::Decode(ByteReader& in) {
   // A tick may cost nothing in the file; so their number, not its size, is the
   // limit.
   return in.ok() && ticks > 0 && ticks <= kMaxChunkEvents &&
-         values <= (1u << 24) && begin_ns >= -kMaxTimeNs &&
+         values <= kMaxTickValues && begin_ns >= -kMaxTimeNs &&
          end_ns >= begin_ns && end_ns <= kMaxTimeNs;
 }
 
@@ -173,7 +173,7 @@ bool CounterChunkDecoder::Decode(CounterTicks& out) {
     out.changed_end[tick] =
         static_cast<uint32_t>(changed_sum += out.changed_end[tick]);
     out.gone_end.push_back(static_cast<uint32_t>(gone_sum += gone[tick]));
-    if (changed_sum > info_.values || gone_sum > (1u << 24)) return false;
+    if (changed_sum > info_.values || gone_sum > kMaxTickValues) return false;
   }
   if (changed_sum != info_.values) return false;
 
@@ -213,15 +213,17 @@ bool CounterChunkDecoder::Aggregates(std::vector<SeriesAggregate>& out) {
   out.clear();
   std::string_view raw;
   bool constant = false;
-  if (!columns_.Get(Id(CounterColumn::kAggregates), scratch_, &raw, &constant))
+  constexpr size_t kMaxRow = 5 + 3 * kMaxVarint + 5 * sizeof(double);
+  if (!columns_.Get(Id(CounterColumn::kAggregates),
+                    kMaxVarint + size_t{info_.values} * kMaxRow, scratch_, &raw,
+                    &constant))
     return false;
   if (raw.empty()) return true;
   ByteReader in(raw);
   const uint64_t rows = in.Varint();
   if (!in.ok() || rows > info_.values) return false;
-  out.resize(static_cast<size_t>(rows));
-  for (SeriesAggregate& row : out)
-    if (!row.Decode(in)) return false;
+  for (uint64_t i = 0; i < rows; ++i)
+    if (!out.emplace_back().Decode(in)) return false;
   return true;
 }
 

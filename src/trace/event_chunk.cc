@@ -370,6 +370,12 @@ bool EventChunkDecoder::Open(std::string_view payload) {
   return info_.Decode(in) && columns_.Parse(in);
 }
 
+// What sums and level of detail of a chunk take at most: for each event a row
+// of seven numbers and a bucket.
+static size_t SummaryRoom(const EventChunkInfo& info) {
+  return 16 + size_t{info.count} * 9 * kMaxVarint;
+}
+
 bool EventChunkDecoder::has_summaries() const {
   return columns_.Has(Id(EventColumn::kAggregates));
 }
@@ -429,14 +435,14 @@ bool EventChunkDecoder::Aggregates(std::vector<NameAggregate>& out) {
   out.clear();
   std::string_view raw;
   bool constant = false;
-  if (!columns_.Get(Id(EventColumn::kAggregates), scratch_, &raw, &constant))
+  if (!columns_.Get(Id(EventColumn::kAggregates), SummaryRoom(info_), scratch_,
+                    &raw, &constant))
     return false;
   ByteReader in(raw);
   const uint64_t rows = in.Varint();
   if (!in.ok() || rows > info_.count) return false;
-  out.resize(static_cast<size_t>(rows));
-  for (NameAggregate& row : out)
-    if (!row.Decode(in)) return false;
+  for (uint64_t i = 0; i < rows; ++i)
+    if (!out.emplace_back().Decode(in)) return false;
   return true;
 }
 
@@ -445,16 +451,19 @@ bool EventChunkDecoder::Lod(bool coarse, std::vector<LodRow>& out) {
   std::string_view raw;
   bool constant = false;
   const EventColumn id = coarse ? EventColumn::kLodCoarse : EventColumn::kLod;
-  if (!columns_.Get(Id(id), scratch_, &raw, &constant)) return false;
+  if (!columns_.Get(Id(id), SummaryRoom(info_), scratch_, &raw, &constant))
+    return false;
   const uint32_t node_events = coarse ? kLodCoarseEvents : kLodEvents;
+  uint64_t nodes_left = info_.count;  // a node stands for at least one event
   ByteReader in(raw);
   while (!in.AtEnd()) {
     LodRow row;
     const uint64_t depth = in.Varint();
     const uint64_t nodes = in.Varint();
-    if (!in.ok() || depth > info_.max_depth || nodes > info_.count ||
+    if (!in.ok() || depth > info_.max_depth || nodes > nodes_left ||
         out.size() > info_.max_depth)
       return false;
+    nodes_left -= nodes;
     row.depth = static_cast<uint16_t>(depth);
     uint64_t previous = static_cast<uint64_t>(info_.begin_ns);
     for (uint64_t i = 0; i < nodes; ++i) {

@@ -80,8 +80,13 @@ inline constexpr uint32_t kLodCoarseEvents = 1024;
 
 // What a reader believes at most. Above it, a frame is damaged.
 inline constexpr uint32_t kMaxPayload = 64u << 20;
-inline constexpr uint32_t kMaxRawPayload = 256u << 20;
+inline constexpr uint32_t kMaxRawPayload = 64u << 20;
+inline constexpr size_t kMaxFrames = 1u << 20;
+// Of a counter chunk. A writer cuts at kMaxChunkValues, but the first tick
+// names every series that lives.
+inline constexpr uint32_t kMaxTickValues = 1u << 20;
 inline constexpr uint32_t kMaxString = 1u << 20;
+inline constexpr uint32_t kMaxArgs = 1u << 20;  // of one set
 // Times of events and ticks lie within +-kMaxTimeNs (126 years), so that the
 // difference of any two of them is an int64_t.
 inline constexpr int64_t kMaxTimeNs = 4'000'000'000'000'000'000;

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/all_rows.h"
 #include "trace/counter_chunk.h"
 #include "trace/event_chunk.h"
 #include "trace/index.h"
+#include "trace/reader.h"
+#include "trace/row_budget.h"
 #include "trace/tables.h"
 
 namespace sonde {
@@ -118,6 +121,90 @@ TEST(Hostile, AnIndexCannotClaimMoreFramesThanFit) {
   std::string payload = many.Take() + std::string(1 << 20, '\1');
   EXPECT_FALSE(DecodeIndex(payload, end, out));
   EXPECT_LT(out.capacity(), 1000u);
+}
+
+TEST(Hostile, LevelOfDetailHasNoMoreNodesThanEvents) {
+  EventChunkInfo info = OneEvent();
+  info.count = 2;
+  info.max_depth = 1;
+  std::vector<LodRow> rows;
+  EventChunkDecoder decoder;
+  for (const auto& [nodes, want] : {std::pair(1, true), {2, false}}) {
+    ByteWriter lod;
+    for (int depth = 0; depth < 2; ++depth) {
+      lod.Varint(static_cast<uint64_t>(depth));
+      lod.Varint(static_cast<uint64_t>(nodes));
+      for (int i = 0; i < 6 * nodes; ++i) lod.Varint(0);
+    }
+    const std::string payload = EventPayload(info, 0, lod.bytes());
+    ASSERT_TRUE(decoder.Open(payload));
+    EXPECT_EQ(decoder.Lod(false, rows), want) << nodes;
+  }
+}
+
+TEST(Hostile, SummariesAreUnpackedUpToWhatTheirEventsCanNeed) {
+  const std::string zeros(1 << 20, '\0');
+  const std::string payload = EventPayload(OneEvent(), 0, zeros);
+  std::vector<LodRow> rows;
+  EventChunkDecoder decoder;
+  ASSERT_TRUE(decoder.Open(payload));
+  EXPECT_FALSE(decoder.Lod(false, rows));
+}
+
+TEST(Hostile, ATickCannotBringMoreValuesThanFit) {
+  CounterChunkInfo info;
+  info.group = info.ticks = 1;
+  for (const auto& [values, want] :
+       {std::pair(kMaxTickValues, true), {kMaxTickValues + 1, false}}) {
+    info.values = values;
+    ByteWriter out;
+    info.Encode(out);
+    ByteReader in(out.bytes());
+    CounterChunkInfo read;
+    EXPECT_EQ(read.Decode(in), want) << values;
+  }
+}
+
+TEST(Hostile, ASetOfArgumentsIsBounded) {
+  ByteWriter out;
+  out.Varint(1);
+  out.Varint(kMaxArgs + 1);
+  const std::string bytes = out.Take() + std::string(4 * kMaxArgs, '\1');
+  ByteReader in(bytes);
+  ArgSet row;
+  EXPECT_FALSE(DecodeRow(in, row));
+}
+
+TEST(Hostile, RowsBeyondTheBudgetAreRefused) {
+  RowBudget rows(0, 0);
+  EXPECT_TRUE(rows.Keep(RowBudget::kMaxKeptBytes));
+  EXPECT_TRUE(rows.status("t").ok());
+  EXPECT_FALSE(rows.Keep(1));
+  ASSERT_FALSE(rows.status("t").ok());
+  EXPECT_EQ(rows.status("t").error().what,
+            "t: its tables take more than 160 MB, the most that is read");
+  // A larger file may unpack to more.
+  RowBudget packed(1'000'000, 0);
+  EXPECT_TRUE(packed.Unpack(80'000'000));
+  EXPECT_FALSE(packed.Unpack(1));
+  EXPECT_EQ(packed.status("t").error().what,
+            "t: its tables unpack to more than 80 MB, the most that is read");
+}
+
+TEST(Hostile, AFrameOfTooManyRowsIsRefusedByName) {
+  std::string rows(40'000'000, '\0');  // empty strings
+  ByteWriter head;
+  head.Varint(1);
+  head.Varint(rows.size());
+  auto file = std::make_shared<std::string>(
+      FileHeader().Encode() +
+      EncodeFrame(FrameKind::kStrings, 0, head.bytes() + rows, true));
+  EXPECT_LT(file->size(), 10'000u);
+  const auto reader = TraceReader::OpenBytes(file, "bomb");
+  ASSERT_TRUE(reader.ok());
+  const AllRows all(reader.value());
+  ASSERT_FALSE(all.status("bomb").ok());
+  EXPECT_LT(all.strings.size(), 3'000'000u);
 }
 
 TEST(Hostile, ValuesOutsideAnEnumReadAsItsDefault) {

@@ -27,7 +27,8 @@ bool DecodeIndex(std::string_view payload, int64_t end_offset,
   // A small index can claim many entries: no more than frames fit in the file.
   constexpr int64_t kSmallest = kFrameHeaderSize;
   if (!in.ok() || count > payload.size() ||
-      count > static_cast<uint64_t>(end_offset / kSmallest))
+      count > static_cast<uint64_t>(end_offset / kSmallest) ||
+      count + out.size() > kMaxFrames)
     return false;
   uint64_t offset = 0;
   int64_t behind =

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "trace/bytes.h"
@@ -115,6 +116,7 @@ Result<TraceReader> TraceReader::OpenBytes(std::shared_ptr<std::string> bytes,
 Status TraceReader::OpenSources(std::shared_ptr<Source> file,
                                 std::shared_ptr<Source> journal,
                                 const std::string& name) {
+  name_ = name;
   file_ = std::move(file);
   std::string head;
   file_->Read(0, kFileHeaderSize, head);
@@ -136,6 +138,7 @@ Status TraceReader::OpenSources(std::shared_ptr<Source> file,
   }
 
   Scan(*file_, false);
+  if (frames_.size() > kMaxFrames) return TooManyFrames();
   verified_ = true;
   if (!header && frames_.empty())
     return Error{Error::Kind::kCorrupt, name + ": not a trace file",
@@ -153,6 +156,7 @@ Status TraceReader::OpenSources(std::shared_ptr<Source> file,
                journal_header->session == header_.session) {
       journal_ = std::move(journal);
       Scan(*journal_, true);
+      if (frames_.size() > kMaxFrames) return TooManyFrames();
     }
   }
   Merge();
@@ -187,6 +191,7 @@ bool TraceReader::OpenByIndex() {
       return false;
     at += index.size;
   }
+  frames_.reserve(entries.size());
   for (const IndexEntry& entry : entries) {
     FrameRef ref;
     static_cast<IndexEntry&>(ref) = entry;
@@ -199,7 +204,7 @@ bool TraceReader::OpenByIndex() {
 void TraceReader::Scan(const Source& source, bool journal) {
   int64_t at = kFileHeaderSize;
   int64_t reread = 0;  // bytes of frames that were not whole
-  while (at < source.size()) {
+  while (at < source.size() && frames_.size() <= kMaxFrames) {
     int64_t size = 0;
     if (TakeFrame(source, journal, at, &size)) {
       at += size;
@@ -214,17 +219,31 @@ void TraceReader::Scan(const Source& source, bool journal) {
     const int64_t other = FindOtherTrace(source, at, next, header_.session);
     if (other > at) {
       const bool tail = other == source.size() && size == 0;
-      damages_.push_back(
-          {journal, at, other - at,
-           tail ? "the last frame is incomplete" : "damaged frame"});
+      AddDamage({journal, at, other - at,
+                 tail ? "the last frame is incomplete" : "damaged frame"});
     }
     if (other < next) {
-      damages_.push_back({journal, other, source.size() - other,
-                          "another trace was appended here"});
+      AddDamage({journal, other, source.size() - other,
+                 "another trace was appended here"});
       return;
     }
     at = next;
   }
+}
+
+void TraceReader::AddDamage(Damage damage) {
+  if (damages_.size() < kMaxDamages) {
+    damages_.push_back(std::move(damage));
+    return;
+  }
+  damages_.back().bytes += damage.bytes;
+  damages_.back().what = "damaged frames, here and behind";
+}
+
+Status TraceReader::TooManyFrames() const {
+  return Error{Error::Kind::kUnsupported,
+               name_ + ": has more than " + std::to_string(kMaxFrames) +
+                   " frames, the most that are read"};
 }
 
 // Reads and checks the frame at `offset`. If it is whole, lists it.
@@ -268,7 +287,6 @@ void TraceReader::Merge() {
                        return a.sequence < b.sequence;
                      return a.journal && !b.journal;
                    });
-  std::set<uint32_t> seen;
   std::map<std::pair<FrameKind, uint32_t>, uint64_t> in_file;
   const auto stream = [](const FrameRef& f) {
     return std::pair(f.kind, f.kind == FrameKind::kEvents ? f.events.track
@@ -279,14 +297,15 @@ void TraceReader::Merge() {
                                         : f.counters.first_ordinal;
   };
   for (const FrameRef& f : frames_) {
-    if (f.journal || !IsChunk(f.kind)) continue;
+    if (!journal_ || f.journal || !IsChunk(f.kind)) continue;
     const uint64_t count =
         f.kind == FrameKind::kEvents ? f.events.count : f.counters.ticks;
     uint64_t& covered = in_file[stream(f)];
     covered = std::max(covered, ordinal(f) + count);
   }
+  std::optional<uint32_t> last;  // of the file
   std::erase_if(frames_, [&](const FrameRef& f) {
-    if (!f.journal) return !seen.insert(f.sequence).second;
+    if (!f.journal) return std::exchange(last, f.sequence) == f.sequence;
     if (!IsChunk(f.kind)) return false;
     const auto at = in_file.find(stream(f));
     return at != in_file.end() && ordinal(f) < at->second;
@@ -305,6 +324,7 @@ bool TraceReader::Read(const FrameRef& frame, std::string& out) const {
       header->length != bytes.size() - kFrameHeaderSize)
     return false;
   // Most frames, and all chunks, are stored as they are.
+  if (IsChunk(frame.kind) && (header->flags & kPayloadZstd)) return false;
   const std::string_view stored =
       std::string_view(bytes).substr(kFrameHeaderSize);
   auto payload = DecodePayload(*header, stored);

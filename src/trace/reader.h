@@ -32,13 +32,16 @@ struct FrameRef : IndexEntry {
 //    kVerifyBytes every checksum is verified all the same.
 //  - A trace without an end (killed, full, cut off) is walked from the front,
 //    and the journal beside it is taken in.
-//  - Damaged parts are skipped and listed with their byte range.
+//  - Damaged parts are skipped and listed with their byte range; from
+//    kMaxDamages on, all that follow as one.
+//  - A file of more than kMaxFrames frames is refused.
 //  - Events are listed once, also if they stand in file and journal.
 //
 // Every byte is taken for hostile. Read() may be called from several threads.
 class TraceReader {
  public:
   static constexpr int64_t kVerifyBytes = 16 << 20;
+  static constexpr size_t kMaxDamages = 10'000;
 
   static Result<TraceReader> Open(const std::string& path);
   static Result<TraceReader> OpenBytes(std::shared_ptr<std::string> bytes,
@@ -47,6 +50,7 @@ class TraceReader {
   // True if these are the first bytes of a file of ours.
   static bool LooksLikeTrace(std::string_view first_bytes);
 
+  const std::string& name() const { return name_; }  // as it was opened
   const FileHeader& header() const { return header_; }
   // The recording was closed, not cut off.
   bool finished() const { return finished_; }
@@ -70,7 +74,10 @@ class TraceReader {
   bool TakeFrame(const Source& source, bool journal, int64_t offset,
                  int64_t* size);
   void Merge();
+  void AddDamage(Damage damage);
+  Status TooManyFrames() const;
 
+  std::string name_;
   std::shared_ptr<Source> file_, journal_;
   FileHeader header_;
   bool finished_ = false;

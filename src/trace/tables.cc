@@ -184,7 +184,7 @@ void EncodeRow(const ArgSet& row, ByteWriter& out) {
 bool DecodeRow(ByteReader& in, ArgSet& row) {
   row.id = in.Varint32();
   const uint64_t count = in.Varint();
-  if (count > in.left()) return false;
+  if (count > in.left() || count > kMaxArgs) return false;
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
     Arg arg;
     arg.key = in.Varint32();
@@ -310,19 +310,6 @@ std::string EncodeStrings(uint32_t first_id,
   out.Varint(strings.size());
   for (std::string_view s : strings) out.Text(s);
   return out.Take();
-}
-
-bool DecodeStrings(std::string_view payload, StringRun& out) {
-  ByteReader in(payload);
-  out.first_id = in.Varint32();
-  const uint64_t count = in.Varint();
-  if (!in.ok() || out.first_id == 0 || count > in.left()) return false;
-  out.strings.clear();
-  for (uint64_t i = 0; i < count; ++i) {
-    out.strings.push_back(in.Text(kMaxString));
-    if (!in.ok()) return false;
-  }
-  return true;
 }
 
 }  // namespace sonde

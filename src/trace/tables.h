@@ -18,6 +18,7 @@
 
 #include "trace/aggregate.h"
 #include "trace/bytes.h"
+#include "trace/format.h"
 #include "trace/model.h"
 
 namespace sonde {
@@ -27,6 +28,12 @@ namespace sonde {
 struct TrackTotal {
   uint32_t track = 0;
   NameAggregate aggregate;
+
+  // In memory, about.
+  size_t KeptBytes() const {
+    return 2 * sizeof(TrackTotal) + 32 +
+           aggregate.durations.buckets().capacity() * 16;
+  }
 };
 
 // One fact about the whole recording. A later entry of the same key replaces
@@ -62,12 +69,6 @@ struct LossRow {
 struct ClockRow {
   uint64_t ordinal = 0;
   ClockPair pair;
-};
-
-// Strings have ids in the order they were added; a frame holds a run of them.
-struct StringRun {
-  uint32_t first_id = 0;
-  std::vector<std::string_view> strings;
 };
 
 void EncodeRow(const Track& row, ByteWriter& out);
@@ -133,8 +134,25 @@ bool DecodeTotals(std::string_view payload, TotalsPart& out);
 
 std::string EncodeStrings(uint32_t first_id,
                           const std::vector<std::string_view>& strings);
-// Views into `payload`.
-bool DecodeStrings(std::string_view payload, StringRun& out);
+
+// Calls `take(id, string)` for each string of a run; ids count from the first.
+// A view into `payload`. False at the first damaged one; those before it were
+// taken.
+template <typename Take>
+bool DecodeStrings(std::string_view payload, Take take) {
+  ByteReader in(payload);
+  const uint64_t first_id = in.Varint32();
+  const uint64_t count = in.Varint();
+  if (!in.ok() || first_id == 0 || count > in.left() ||
+      first_id + count > UINT32_MAX)
+    return false;
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string_view text = in.Text(kMaxString);
+    if (!in.ok()) return false;
+    take(static_cast<uint32_t>(first_id + i), text);
+  }
+  return true;
+}
 
 }  // namespace sonde
 

@@ -17,7 +17,10 @@
 namespace sonde {
 namespace {
 
-constexpr size_t kMaxText = 512 << 20;
+constexpr size_t kMaxText = 64 << 20;
+// All of it is held in memory until it can be put in order.
+constexpr size_t kMaxEvents = 2 << 20, kMaxValues = 4 << 20;
+constexpr size_t kMaxRows = 512 << 10;  // of all else
 constexpr size_t kMaxLine = 16 << 20;
 constexpr uint32_t kMaxNumber = 1 << 20;  // of processes and threads
 constexpr uint32_t kMaxGroup = 1000;
@@ -99,6 +102,7 @@ class Reader {
     const std::string_view word = line.PeekWord();
     for (const Keyword& s : kStatements) {
       if (s.word != word) continue;
+      TRY_OK(Count(s.word));
       line.SkipWord();
       TRY_OK((this->*s.read)(line));
       return line.End();
@@ -106,6 +110,27 @@ class Reader {
     std::string known;
     for (const Keyword& s : kStatements) (known += ' ') += s.word;
     return line.Expected("one of" + known);
+  }
+
+  Status Count(std::string_view word) {
+    const bool event = word == "slice" || word == "instant";
+    if (event)
+      ++events_;
+    else if (word != "tick")
+      ++rows_;
+    if (events_ <= kMaxEvents && rows_ <= kMaxRows &&
+        waiting_.values.size() <= kMaxValues)
+      return Ok();
+    return Error{Error::Kind::kUnsupported,
+                 fmt::format("{}: has more than {} {}, the most that a text "
+                             "may have",
+                             name_,
+                             events_ > kMaxEvents ? kMaxEvents
+                             : rows_ > kMaxRows   ? kMaxRows
+                                                  : kMaxValues,
+                             events_ > kMaxEvents ? "events"
+                             : rows_ > kMaxRows   ? "rows"
+                                                  : "values")};
   }
 
   TextLine::Field StringField(std::string_view key, TextLine& line,
@@ -461,7 +486,7 @@ class Reader {
   std::vector<Series> series_;
   std::set<uint32_t> groups_;  // that have a series
   WaitingRows waiting_;
-  size_t ramped_ = 0;
+  size_t ramped_ = 0, events_ = 0, rows_ = 0;
 };
 
 }  // namespace

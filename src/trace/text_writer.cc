@@ -40,8 +40,9 @@ class Writer {
       : trace_(trace), out_(out), rows_(trace) {}
 
   Status Write() {
+    TRY_OK(rows_.status(trace_.name()));
     NumberIds();
-    WriteTables();
+    TRY_OK(WriteTables());
     for (const auto& [track, frames] : rows_.events)
       for (const FrameRef* frame : frames) TRY_OK(WriteEvents(*frame));
     for (const auto& [group, frames] : rows_.counters) {
@@ -50,7 +51,7 @@ class Writer {
       next_ordinal_ = 0;
       for (const FrameRef* frame : frames) TRY_OK(WriteTicks(*frame));
     }
-    WriteLosses();
+    TRY_OK(WriteLosses());
     if (!trace_.finished()) text_ += "unfinished\n";
     return Send(0);
   }
@@ -67,6 +68,11 @@ class Writer {
     TRY_OK(out_(text_));
     text_.clear();
     return Ok();
+  }
+
+  Status EndLine() {
+    text_ += '\n';
+    return Send(kPiece);
   }
 
   void Damaged(const FrameRef& frame) {
@@ -107,18 +113,23 @@ class Writer {
       ids->Number();
   }
 
-  void WriteTables() {
+  Status WriteTables() {
     Add("{} {}\n", kTextMagic, kFormatVersion);
     const FileHeader& header = trace_.header();
     Add("session ");
     for (uint8_t byte : header.session) Add("{:02x}", byte);
     Add(" realtime={} monotonic={}\n", header.realtime_ns, header.monotonic_ns);
-    for (const auto& [key, row] : rows_.meta)
+    for (const auto& [key, row] : rows_.meta) {
       Add("meta {} {}\n", TextWord(key), TextRest(row.value));
+      TRY_OK(Send(kPiece));
+    }
     for (const auto& [ordinal, row] : rows_.clocks)
       Add("clock monotonic={} realtime={} boottime={}\n", row.pair.monotonic_ns,
           row.pair.realtime_ns, row.pair.boottime_ns);
-    for (const auto& [number, row] : rows_.processes) WriteProcess(row);
+    for (const auto& [number, row] : rows_.processes) {
+      WriteProcess(row);
+      TRY_OK(Send(kPiece));
+    }
     for (const auto& [number, row] : rows_.threads) {
       Add("thread {}", number);
       AddNumber("process", row.process);
@@ -127,7 +138,7 @@ class Writer {
       AddTime("start", row.start_ns);
       AddTime("end", row.end_ns);
       AddTime("cpu", row.cpu_ns, -1);
-      text_ += '\n';
+      TRY_OK(EndLine());
     }
     for (const auto& [id, row] : rows_.tracks) {
       static constexpr const char* kKinds[] = {"", "thread", "process",
@@ -137,9 +148,12 @@ class Writer {
       AddNumber("process", row.process);
       AddNumber("thread", row.thread);
       AddString("name", row.name);
-      text_ += '\n';
+      TRY_OK(EndLine());
     }
-    for (const auto& [id, row] : rows_.series) WriteSeries(row);
+    for (const auto& [id, row] : rows_.series) {
+      WriteSeries(row);
+      TRY_OK(Send(kPiece));
+    }
     for (const auto& [id, row] : rows_.frames) {
       Add("frame {}", frame_ids_[id]);
       AddString("function", row.function);
@@ -147,14 +161,15 @@ class Writer {
       AddString("file", row.file);
       AddNumber("line", row.line);
       if (row.offset != 0) Add(" offset=0x{:x}", row.offset);
-      text_ += '\n';
+      TRY_OK(EndLine());
     }
     for (const auto& [id, row] : rows_.stacks) {
       Add("stack {}", stack_ids_[id]);
       AddNumber("parent", stack_ids_[row.parent]);
       AddNumber("frame", frame_ids_[row.frame]);
-      text_ += '\n';
+      TRY_OK(EndLine());
     }
+    return Ok();
   }
 
   void WriteProcess(const Process& row) {
@@ -212,20 +227,19 @@ class Writer {
       }
       Add(" depth={}", event.depth);
       AddString("cat", event.category);
-      WriteArgs(event.args);
+      TRY_OK(WriteArgs(event.args));
       AddNumber("stack", stack_ids_[event.stack]);
       AddNumber("flow_in", event.flow_in);
       AddNumber("flow_out", event.flow_out);
       if (event.flags & Event::kUnfinished) text_ += " unfinished";
-      text_ += '\n';
-      TRY_OK(Send(kPiece));
+      TRY_OK(EndLine());
     }
     return Ok();
   }
 
-  void WriteArgs(uint32_t id) {
+  Status WriteArgs(uint32_t id) {
     const auto at = rows_.args.find(id);
-    if (at == rows_.args.end() || at->second.args.empty()) return;
+    if (at == rows_.args.end() || at->second.args.empty()) return Ok();
     const char* separator = " args={";
     for (const Arg& arg : at->second.args) {
       Add("{}{}=", separator, TextWord(StringOf(arg.key)));
@@ -234,8 +248,10 @@ class Writer {
       if (arg.type == Arg::Type::kDouble) text_ += TextDouble(arg.double_value);
       if (arg.type == Arg::Type::kString)
         text_ += TextQuoted(StringOf(arg.string_value));
+      TRY_OK(Send(kPiece));
     }
     text_ += '}';
+    return Ok();
   }
 
   Status WriteTicks(const FrameRef& frame) {
@@ -272,8 +288,7 @@ class Writer {
            i < ticks.gone_end[tick]; ++i)
         if (live_.erase(ticks.gone[i]))
           Add(" {}=gone", series_ids_[ticks.gone[i]]);
-      text_ += '\n';
-      TRY_OK(Send(kPiece));
+      TRY_OK(EndLine());
     }
     return Ok();
   }
@@ -290,7 +305,7 @@ class Writer {
     });
   }
 
-  void WriteLosses() {
+  Status WriteLosses() {
     for (const auto& [ordinal, row] : rows_.losses) {
       Add("loss {}", TextWord(LossText(row.loss.reason)));
       AddNumber("count", row.loss.count);
@@ -298,12 +313,13 @@ class Writer {
       AddTime("to", row.loss.to_ns);
       if (!row.loss.detail.empty())
         Add(" detail={}", TextQuoted(LossText(row.loss.detail)));
-      text_ += '\n';
+      TRY_OK(EndLine());
     }
     for (const Damage& damage : rows_.damages)
       Add("loss damaged detail=\"{} bytes at {} of the {}: {}\"\n",
           damage.bytes, damage.offset, damage.journal ? "journal" : "file",
           damage.what);
+    return Ok();
   }
   static std::string_view LossText(std::string_view text) {
     return text.substr(0, kMaxTextString);

@@ -59,13 +59,10 @@ bool TakeCounters(std::string_view payload, Contents& out) {
 
 bool Take(FrameKind kind, std::string_view payload, Contents& out) {
   switch (kind) {
-    case FrameKind::kStrings: {
-      StringRun run;
-      if (!DecodeStrings(payload, run)) return false;
-      for (size_t i = 0; i < run.strings.size(); ++i)
-        out.strings[run.first_id + static_cast<uint32_t>(i)] = run.strings[i];
-      return true;
-    }
+    case FrameKind::kStrings:
+      return DecodeStrings(payload, [&](uint32_t id, std::string_view text) {
+        out.strings[id] = text;
+      });
     case FrameKind::kMeta:
       return DecodeRows<MetaEntry>(
           payload, [&](MetaEntry row) { out.meta[row.key] = row.value; });

@@ -74,10 +74,9 @@ struct TraceContents {
   void Take(FrameKind kind, const std::string& payload) {
     bool ok = true;
     if (kind == FrameKind::kStrings) {
-      StringRun run;
-      ok = DecodeStrings(payload, run);
-      for (size_t i = 0; i < run.strings.size(); ++i)
-        strings[run.first_id + static_cast<uint32_t>(i)] = run.strings[i];
+      ok = DecodeStrings(payload, [&](uint32_t id, std::string_view text) {
+        strings[id] = text;
+      });
       strings[0] = "";
     } else if (kind == FrameKind::kProcesses) {
       ok = DecodeRows<Process>(payload,
