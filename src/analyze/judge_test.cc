@@ -244,5 +244,17 @@ TEST(JudgeTest, BesideAnAcceleratorThatAlwaysWorksNothingIsALimit) {
   EXPECT_TRUE(judge(0.97).empty()) << *judge(0.97).begin();
 }
 
+TEST(JudgeTest, StorageIsNotBlamedForWhatNeighboursDoToIt) {
+  MadeRun run;
+  run.workers = {{.cores = MadeRun::Always(0.01)}};
+  Facts facts = run.Make();
+  PutSeries(facts, "psi_io", MadeRun::Always(0.9));
+  facts.machine.psi_io_some = 0.9;
+  facts.processes[0].blocked_ns = 0;
+  EXPECT_EQ(Judge(facts).advice.find("torage"), std::string::npos);
+  facts.processes[0].blocked_ns = facts.run.wall_ns / 2;
+  EXPECT_NE(Judge(facts).advice.find("blocked for 50.0 %"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sonde

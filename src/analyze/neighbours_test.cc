@@ -17,7 +17,7 @@ Facts Beside(const std::string& neighbours,
   return run.Make();
 }
 
-TEST(NeighboursTest, NamesThreeMostFirst) {
+TEST(NeighbourWordsTest, NamesThreeMostFirst) {
   const Facts facts =
       Beside(R"([{"name":"a","cores":0.3},{"name":"gzip","cores":1.02},)"
              R"({"name":"c","cores":0.2},{"name":"d","cores":0.1}])");
@@ -28,7 +28,7 @@ TEST(NeighboursTest, NamesThreeMostFirst) {
             "0.20 cores)");
 }
 
-TEST(NeighboursTest, BelievesNoTrace) {
+TEST(NeighbourWordsTest, BelievesNoTrace) {
   for (const char* text :
        {"", "{", "7", "[7,[],{}]", R"([{"name":7,"cores":1}])",
         R"([{"name":"x","cores":-1}])", R"([{"name":"x","cores":1e300}])",
@@ -39,7 +39,7 @@ TEST(NeighboursTest, BelievesNoTrace) {
   EXPECT_EQ(facts.neighbours[0].name.find('\x1b'), std::string::npos);
 }
 
-TEST(NeighboursTest, NamesThemInsteadOfSendingPeopleToPs) {
+TEST(NeighbourWordsTest, NamesThemInsteadOfSendingPeopleToPs) {
   const std::string unseen = AdviceOnNeighbours(Beside(""));
   EXPECT_NE(unseen.find("`ps "), std::string::npos) << unseen;
   const std::string seen =
@@ -48,7 +48,7 @@ TEST(NeighboursTest, NamesThemInsteadOfSendingPeopleToPs) {
   EXPECT_NE(seen.find("(gzip 1.00 cores)"), std::string::npos) << seen;
 }
 
-TEST(NeighboursTest, NiceIsNotAdvisedWhereItIsVoid) {
+TEST(NeighbourWordsTest, NiceIsNotAdvisedWhereItIsVoid) {
   EXPECT_NE(AdviceOnNeighbours(Beside("")).find("nice"), std::string::npos);
   EXPECT_EQ(
       AdviceOnNeighbours(Beside("", {{"sched_autogroup", "1"}})).find("nice"),

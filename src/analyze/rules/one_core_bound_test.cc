@@ -248,6 +248,35 @@ TEST(OneCoreBoundTest, AShellAroundItDoesNotMakeItSeveralProcesses) {
             std::string::npos);
 }
 
+// Four threads beside a program that has a core: each runs a fifth of the time
+// and is kept from its core for a tenth.
+Facts Starved(double sleeps_in, double wait = 0.11) {
+  MadeRun run;
+  run.others = MadeRun::Always(1.1);
+  for (int i = 0; i < 4; ++i)
+    run.workers.push_back({.name = "python3",
+                           .cores = MadeRun::Always(0.21),
+                           .wait = MadeRun::Always(wait)});
+  Facts facts = run.Make();
+  for (ThreadFacts& t : facts.processes[0].threads) t.sleeps_in = sleeps_in;
+  return facts;
+}
+
+TEST(OneCoreBoundTest, NeighboursDoNotHideThreadsThatTakeTurns) {
+  constexpr double kFutex = 202, kRead = 0;
+  const Outcome outcome = OneCoreBound(Starved(kFutex));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  const Finding& f = outcome.findings[0];
+  EXPECT_EQ(f.summary,
+            "Limited by one core: the 4 threads of python3 work one at a time; "
+            "other programs use the rest.");
+  EXPECT_FALSE(f.gain.has_value()) << "others have the cores";
+  // Who waits for something else does not wait for a thread.
+  EXPECT_TRUE(OneCoreBound(Starved(kRead)).findings.empty());
+  // Who could run if there was a core does not sleep.
+  EXPECT_TRUE(OneCoreBound(Starved(kFutex, 0.79)).findings.empty());
+}
+
 TEST(OneCoreBoundTest, SilentOnAHealthyOrIdleRun) {
   EXPECT_FALSE(Fires(Threads(0.05, 0)));
   EXPECT_FALSE(Fires(Threads(0.6, 0.6)));

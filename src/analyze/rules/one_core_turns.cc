@@ -99,16 +99,18 @@ Taking TakingOf(const Facts& facts, const ProcessFacts& process) {
 // Counts the threads of the chain's process that work. Returns the share of
 // their lives in which they slept; 0 if that is not known.
 double CountThreads(const Facts& facts, Chain& chain) {
+  bool known = true;
   double awake_ns = 0, life_ns = 0;
   for (const ThreadFacts& t : chain.process->threads) {
     if (t.cpu_share.value_or(0) < kBusyThread) continue;
     ++chain.threads;
     chain.waiting += WaitsForThread(*facts.store, t) ? 1 : 0;
-    if (!t.wait_ns) return 0;
-    awake_ns += static_cast<double>(t.cpu_ns.value_or(0) + *t.wait_ns);
+    known &= t.wait_ns.has_value();
+    awake_ns += static_cast<double>(t.cpu_ns.value_or(0)) +
+                static_cast<double>(t.wait_ns.value_or(0));
     life_ns += static_cast<double>(t.wall_ns);
   }
-  return life_ns > 0 ? std::max(0.0, 1 - awake_ns / life_ns) : 0;
+  return known && life_ns > 0 ? std::max(0.0, 1 - awake_ns / life_ns) : 0;
 }
 
 void Measure(const CoreJudge& judge, const SteadySeries& series,
