@@ -74,7 +74,7 @@ SUITE = (
              limited=Limit(cores=0.5)),
     Workload("swapping", "swapping", also=("disk_bound",)),
     Workload("hang", "hung", also=("one_core_bound",), words="from 3"),
-    Workload("gil_threads", "one_core_bound", words="one at a time"),
+    Workload("gil_threads", "one_core_bound", words="the 4 threads of"),
     Workload("lock_convoy", "one_core_bound"),
     Workload("idle", None),
     Workload("healthy", None),
