@@ -32,6 +32,9 @@ namespace {
 
 // More lanes than this are not searched; each slice gets one of its own.
 constexpr size_t kMaxLanes = 256;
+// Of one event. A set is named in a few bytes by each of many events: looking
+// through a large one would take far longer than what is written for it.
+constexpr size_t kMaxArgs = 4096;
 constexpr size_t kMaxStackFrames = 256, kMaxStackBytes = 1 << 20;
 
 // Appends members to an argument object; a key that is there already is left
@@ -56,6 +59,7 @@ class ArgsText {
     text_ += ':';
     return &text_;
   }
+  void LeaveOut(size_t count) { left_out_ += count; }
   std::string_view Done() {
     if (left_out_ > 0) text_ += fmt::format(",\"args_left_out\":{}", left_out_);
     if (!text_.empty()) text_ += '}';
@@ -315,13 +319,19 @@ class ChromeExport {
     if ((set | stack | flags) == 0) return {};
     args_.Clear();
     if (const std::vector<Arg>* list = store_.args(static_cast<uint32_t>(set)))
-      for (const Arg& arg : *list) AddArg(arg);
+      AddArgs(*list);
     if (flags & Event::kUnfinished)
       if (std::string* text = args_.Key("unfinished")) *text += "true";
     if (stack != 0)
       if (std::string* text = args_.Key("stack"))
         AppendQuoted(Stack(static_cast<uint32_t>(stack)), *text);
     return args_.Done();
+  }
+
+  void AddArgs(const std::vector<Arg>& list) {
+    const size_t count = std::min(list.size(), kMaxArgs);
+    for (size_t i = 0; i < count; ++i) AddArg(list[i]);
+    args_.LeaveOut(list.size() - count);
   }
 
   void AddArg(const Arg& arg) {
