@@ -354,6 +354,9 @@ const char* SessionLoop::WordFor(End by) {
 Status SessionLoop::EndRecording(End by) {
   // What we still had to read then is not the command's time.
   const int64_t now_ns = NowNs();
+  // There will be no tick that tells of those missed since the last one.
+  if (now_ns - ticks_.next_ns() > kStallNs)
+    recording_->Stalled(last_tick_ns_, now_ns, ticks_.Take(now_ns));
   const bool over = root_ != 0 && !root_running_ && !options_.wait_tree;
   const Status status = recording_->End(
       now_ns, over ? recording_->root_ended_ns() : now_ns, WordFor(by));

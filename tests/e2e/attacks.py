@@ -267,6 +267,13 @@ def a_stop_before_the_first_sample_is_a_loss():
     true("a loss", losses(trace, "stopped")[0] >= 1)
 
 
+def a_stop_after_the_last_sample_is_a_loss():
+    trace = run.path("t.sonde")
+    sonde("run", "--quiet", "-o", trace, "--", "sh", "-c",
+          "sleep 0.3; kill -STOP $PPID; sleep 1.5; kill -CONT $PPID")
+    true("a loss", losses(trace, "stopped")[0] >= 1)
+
+
 def a_ring_that_is_cut_off_is_a_loss():
     trace, witness = run.path("t.sonde"), run.path("witness")
     sonde("run", "--quiet", "-o", trace, "--", "sh", "-c",
@@ -332,6 +339,7 @@ for test in (a_users_directory_is_no_session, a_users_file_in_a_session_stays,
              fifos_in_a_dead_session_do_not_hang_anybody,
              a_journal_that_is_a_fifo_does_not_hang_recover,
              times_are_right_in_a_time_namespace, a_stop_before_the_first_sample_is_a_loss,
+             a_stop_after_the_last_sample_is_a_loss,
              a_ring_that_is_cut_off_is_a_loss, slices_nested_too_deep_are_a_loss,
              a_place_without_its_proc_is_named, a_full_disk_is_named):
     run.case(test.__name__, test)
