@@ -6,7 +6,8 @@ usage: run.py [--full] [NAME...]      (through ./sonde.sh test)
 Tests are found, not listed: the unit tests, what else CMake knows (add_test),
 tests/golden/*.golden, and every script in tests/e2e that no other one there
 imports. --full adds the sanitizer builds, the fuzz targets, the arm64 build,
-tools/check and each benchmark for a moment. NAME picks stages (unit, golden,
+tools/check, each benchmark for a moment and the e2e scripts that take minutes
+(they say "Takes minutes."). NAME picks stages (unit, golden,
 asan ...) or e2e scripts, with or without `_test`.
 
 A script gets the path of the sonde binary as its first argument (a unittest
@@ -239,6 +240,11 @@ def e2e_files():
         sorted(folder.glob("*.sh"))
 
 
+def takes_minutes(path):
+    """Whether its first words say so; then it is run by --full or by its name."""
+    return "Takes minutes." in path.read_text()[:1000]
+
+
 def e2e(tally, path):
     if path.suffix == ".py" and "unittest.main(" in path.read_text():
         command = [sys.executable, path, "-v"]
@@ -291,7 +297,8 @@ def stages(full):
     if not full:
         table += [("unit", unit)]
     table += [("ctest", ctest), ("golden", golden)]
-    table += [(p.stem, lambda t, p=p: e2e(t, p)) for p in e2e_files()]
+    table += [(p.stem, lambda t, p=p: e2e(t, p)) for p in e2e_files()
+              if full or not takes_minutes(p)]
     table += [("strays", strays)]
     if full:
         table += [("check", check),

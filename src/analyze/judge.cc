@@ -59,6 +59,7 @@ constexpr Explains kExplains[] = {
     {"checkpoint_stall", "alternating"},
     {"checkpoint_stall", "disk_bound"},
     {"checkpoint_stall", "one_core_bound", 0.3},
+    {"checkpoint_stall", "cpu_bound", 0.1},
     {"input_bound", "input_cpu_saturated"},
     {"input_bound", "input_storage_bound"},
     {"input_bound", "input_storage_latency"},
@@ -85,10 +86,11 @@ constexpr std::string_view kIdleAccelerator[] = {
     "gpu_memory_full_gpu_free", "gpu_and_memory_free"};
 
 // What ended a part of the run, or will: how fast it was comes after that.
-constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "shm_full", "hung",
+constexpr std::string_view kEndsTheRun[] = {"out_of_memory", "shm_full",
                                             "memory_leak"};
 
 bool EndsTheRun(const Finding& finding) {
+  if (finding.rule == "hung") return true;
   return finding.severity == Severity::kCritical &&
          std::find(std::begin(kEndsTheRun), std::end(kEndsTheRun),
                    finding.rule) != std::end(kEndsTheRun);

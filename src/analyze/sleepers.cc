@@ -86,6 +86,22 @@ bool WaitsForThread(const Store& store, const ThreadFacts& thread) {
   return thread.sleeps_in && CallWait(store, *thread.sleeps_in) == kThread;
 }
 
+bool WaitsToBeAsked(const Facts& facts, int64_t at_ns) {
+  bool any = false;
+  for (const ProcessFacts& p : facts.processes)
+    for (const ThreadFacts& t : p.threads) {
+      if (!t.sleeps_in || !LivedAt(t.row.start_ns, t.row.end_ns, at_ns))
+        continue;
+      const std::string_view wait = CallWait(*facts.store, *t.sleeps_in);
+      if (!wait.starts_with("for an event") &&
+          !wait.starts_with("for a connection") &&
+          !wait.starts_with("for a signal") && !wait.starts_with("for a time"))
+        return false;
+      any = true;
+    }
+  return any;
+}
+
 std::vector<std::string> SleepersAt(const Facts& facts, int64_t at_ns,
                                     size_t most) {
   std::vector<std::string> out;

@@ -18,6 +18,10 @@ std::string_view CallWait(const Store& store, double number);
 // True of a thread that was last seen waiting for another thread.
 bool WaitsForThread(const Store& store, const ThreadFacts& thread);
 
+// True if all threads that lived at `at_ns`, and were seen asleep, waited for
+// somebody from outside or for a time: for events, connections, signals.
+bool WaitsToBeAsked(const Facts& facts, int64_t at_ns);
+
 // The threads that lived at `at_ns`, and what each waited for, as sentences;
 // threads of one process that wait for the same are one sentence. At most
 // `most`, the busiest processes first. None if nobody looked.

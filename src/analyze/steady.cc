@@ -131,12 +131,16 @@ bool HeldUpByOthers(const Facts& facts) {
 }
 
 MaybeNumber OwnBlocked(const Facts& facts) {
-  MaybeNumber ns;
+  const double whole_ns =
+      std::max(1.0, static_cast<double>(facts.run.sampled_ns));
+  // Whether two were blocked at the same time is not kept: by chance.
+  MaybeNumber free;
   for (const ProcessFacts& p : facts.processes)
-    if (p.blocked_ns) ns = ns.value_or(0) + static_cast<double>(*p.blocked_ns);
-  if (!ns) return std::nullopt;
-  return std::min(
-      1.0, *ns / std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
+    if (p.blocked_ns)
+      free = free.value_or(1) *
+             (1 - std::min(1.0, static_cast<double>(*p.blocked_ns) / whole_ns));
+  if (!free) return std::nullopt;
+  return 1 - *free;
 }
 
 double WakeUps(const Facts& facts) {

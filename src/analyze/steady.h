@@ -52,7 +52,7 @@ double GreatestWait(const Facts& facts);
 // known.
 bool HeldUpByOthers(const Facts& facts);
 
-// The share of the run in which threads of it were blocked in the kernel,
+// About the share of the run in which a thread of it was blocked in the kernel,
 // mostly for a disk: by their own states, not by what others wait for. Absent
 // if nobody looked.
 MaybeNumber OwnBlocked(const Facts& facts);

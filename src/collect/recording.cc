@@ -13,6 +13,8 @@ namespace sonde {
 namespace {
 
 constexpr int64_t kSealEveryNs = 10 * kNsPerSec;
+// A reader takes kMaxFrames: a recording of days makes fewer and longer ones.
+constexpr size_t kManyFrames = 1 << 16;
 constexpr size_t kMuchUnsafe = 4 << 20;
 
 std::string Dump(const nlohmann::json& json) {
@@ -112,7 +114,8 @@ void Recording::Drain(int64_t now_ns) {
 }
 
 void Recording::Flush(int64_t now_ns) {
-  if (now_ns - sealed_ns_ < kSealEveryNs) {
+  const auto slower = static_cast<int64_t>(1 + out_->frames() / kManyFrames);
+  if (now_ns - sealed_ns_ < slower * kSealEveryNs) {
     out_->Flush();
   } else {
     AddClock();

@@ -63,10 +63,9 @@ class TaskWorld {
 //
 //  - Records come in the order of time, nearly: one about a task whose fork is
 //    not known waits two seconds for it.
-//  - Memory is for those that live or have ended lately. A slice of its own
-//  costs
-//    for ever: from a number on, short processes have none, which is counted as
-//    a loss. Their rows have their names, times and sums.
+//  - Memory is for those that live or have ended lately. Of the slice of an
+//    image something stays: from a number on, short processes have none, which
+//    is counted as a loss. Their rows have their names, times and sums.
 //  - A process ends with its last thread. Its leader may end long before.
 //  - The kernel reports an exit that is none when a program gets other rights
 //    by exec (setuid) and perf is detached: then the process is `detached`, and

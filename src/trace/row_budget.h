@@ -17,11 +17,12 @@ class TraceReader;
 //
 //  - Unpack() counts the bytes of each payload, Keep() what a row takes. From
 //    the first that is too much on both say no, and status() says why.
-//  - The limits are far above what a recording needs: kMaxKeptBytes are a
-//    million rows. What is unpacked may also grow with the file.
+//  - kMaxKeptBytes are the rows of 130 000 processes that were sampled, or of a
+//    million that were too short for it: with what is made of them it stays
+//    below half a gigabyte. What is unpacked may also grow with the file.
 class RowBudget {
  public:
-  static constexpr uint64_t kMaxKeptBytes = 160'000'000;
+  static constexpr uint64_t kMaxKeptBytes = 256'000'000;
   static constexpr uint64_t kMaxUnpackedBytes = 64'000'000;
   static constexpr uint64_t kUnpackedPerByte = 16;  // of the file
 

@@ -129,6 +129,7 @@ class TraceWriter {
   const std::optional<Error>& failure() const { return failure_; }
   int64_t bytes_written() const { return file_->size(); }
   uint64_t events() const { return events_; }
+  size_t frames() const { return index_.size(); }
   // How many there are so far. Ids go up to it.
   uint32_t strings() const {
     return static_cast<uint32_t>(strings_.size() - 1);

@@ -2,8 +2,9 @@
 """Small traces that lie about their size, given to every command that reads one.
 
 The promise, for a file of N bytes: at most 512 MB of memory and 5 s + N / 10 MB/s
-of CPU time, to an answer or to one line that says no. An export is not timed
-(it streams), but can be stopped at any time and then leaves nothing behind.
+of CPU time, to an answer or to one line that says no. What an export writes
+counts like what it reads; it can be stopped at any time and then leaves nothing
+behind. Takes minutes.
 """
 
 import os

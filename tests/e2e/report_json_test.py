@@ -126,7 +126,7 @@ REPORT = {
         **{name: Maybe(INT) for name in (
             "memory_peak_bytes", "memory_total_bytes")}}],
     "phases": [{"phase": Words("start-up", "warm-up", "steady", "checkpoint",
-                               "evaluation", "dip", "end"),
+                               "evaluation", "dip", "end", "idle", "hung"),
                 "from_ns": INT, "to_ns": INT, "level": NUMBER, "why": TEXT}],
     "series": [{"name": TEXT, "unit": TEXT, "pattern": TEXT, "confidence": NUMBER,
                 "level": NUMBER, "low": NUMBER, "high": NUMBER,

@@ -5,7 +5,7 @@ Each program of tests/workloads has one known limit and is recorded as a user
 would do it. If the finding is wrong while other programs keep the machine busy,
 they are the limit: then it is recorded again, twice at most. How often it is
 right when each is recorded ten times and all are counted, the benchmark
-`workloads` says.
+`workloads` says. Takes minutes.
 """
 
 import os

@@ -13,6 +13,7 @@ constexpr double kMaxCores = 0.01;
 constexpr double kMaxBytesPerSec = 4096;
 constexpr double kMaxNetPerSec = 64 << 10;
 constexpr double kMaxAccelerator = 0.05;
+constexpr double kMaxHeldUp = 0.3;  // threads that a disk or a core keeps
 // Heartbeats come once in so long, or more often.
 constexpr double kOverNs = 2e9;
 constexpr int64_t kLeastNs = 3 * kNsPerSec;
@@ -54,14 +55,16 @@ class Quiet {
         io_(run, {"tree_read_chars", "tree_write"}),
         read_(run, {"tree_read"}),
         net_(run, {"net_receive", "net_send"}),
-        accelerator_(run, {"accelerator"}) {}
+        accelerator_(run, {"accelerator"}),
+        held_up_(run, {"tree_blocked", "tree_wait"}) {}
 
   bool In(size_t from, size_t to) const {
     return cpu_.Mean(from, to) < kMaxCores &&
            io_.Mean(from, to) < kMaxBytesPerSec &&
            read_.Mean(from, to) < kMaxBytesPerSec &&
            net_.Mean(from, to) < kMaxNetPerSec &&
-           accelerator_.Mean(from, to) < kMaxAccelerator;
+           accelerator_.Mean(from, to) < kMaxAccelerator &&
+           held_up_.Mean(from, to) < kMaxHeldUp;
   }
   bool Worked(size_t windows, double step_ns) const {
     const double ns = static_cast<double>(windows) * step_ns;
@@ -71,7 +74,7 @@ class Quiet {
   }
 
  private:
-  Sums cpu_, io_, read_, net_, accelerator_;
+  Sums cpu_, io_, read_, net_, accelerator_, held_up_;
 };
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace sonde {
 
 // A stretch in which the run did nothing: on average less than 1 % of a core,
 // 4 KiB/s of reads and writes and 64 KiB/s of network, and no accelerator of
-// the run worked. A heartbeat or a progress bar may go on.
+// the run worked, and hardly a thread waited for a disk or a core. A heartbeat
+// or a progress bar may go on.
 struct Standstill {
   int64_t from_ns = 0;
   int64_t to_ns = 0;

@@ -62,7 +62,9 @@ Outcome CpuThrottled(const Facts& facts) {
   f.to_ns = facts.run.end_ns;
   const MaybeNumber cores =
       held->cpu_limit_cores ? held->cpu_limit_cores : facts.run.cpu_limit_cores;
-  const std::string limit = cores ? fmt::format(" of {:g} cores", *cores) : "";
+  const std::string limit =
+      cores ? fmt::format(" of {:g} core{}", *cores, *cores == 1 ? "" : "s")
+            : "";
   f.summary = fmt::format(
       "Held back by its CPU limit{}: the container was throttled in {} of the "
       "periods.",

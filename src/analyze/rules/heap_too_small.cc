@@ -112,9 +112,12 @@ Outcome HeapTooSmall(const Facts& facts) {
       "The heap is too small: {} of the CPU time of {} goes to collecting "
       "garbage.",
       FormatShare(share), CallProcess(process));
-  Say(f, fmt::format("Its {} threads that collect garbage used {:.2f} cores of "
-                     "the {:.2f} that the process used.",
-                     most.threads, most.gc_ns / wall, all / wall));
+  Say(f,
+      fmt::format("Its {} that collect garbage used {:.2f} cores of "
+                  "the {:.2f} that the process used.",
+                  most.threads == 1 ? std::string("one thread")
+                                    : fmt::format("{} threads", most.threads),
+                  most.gc_ns / wall, all / wall));
   for (const ThreadFacts& t : process.threads) {
     if (!BeginsWithOne(t.name, kJava) && !BeginsWithOne(t.name, kDotnet) &&
         t.name != kSerial)

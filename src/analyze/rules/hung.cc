@@ -72,16 +72,19 @@ Outcome Hung(const Facts& facts) {
   const std::string length = FormatDuration(found->to_ns - found->from_ns);
   Finding f;
   f.rule = "hung";
-  f.severity = found->to_the_end ? Severity::kCritical : Severity::kWarning;
+  // A service that nobody asks anything stands still, too.
+  const bool serves = WaitsToBeAsked(facts, found->to_ns - 1);
+  f.severity =
+      found->to_the_end && !serves ? Severity::kCritical : Severity::kWarning;
   f.from_ns = found->from_ns;
   f.to_ns = found->to_ns;
   f.confidence = kSure;
   f.summary =
       found->to_the_end
           ? fmt::format(
-                "Hung: the program did nothing from {} on, for {} until "
+                "{}: the program did nothing from {} on, for {} until "
                 "the recording ended.",
-                since_begin(found->from_ns), length)
+                serves ? "Idle" : "Hung", since_begin(found->from_ns), length)
       : found->from_ns <= facts.run.begin_ns
           ? fmt::format("The program did nothing in its first {}.", length)
           : fmt::format("The program stood still for {}, from {} to {}.",
@@ -90,9 +93,11 @@ Outcome Hung(const Facts& facts) {
   Say(f, fmt::format("That is {} of the run, with less than 1 % of a core and "
                      "4 KiB/s of reads and writes.",
                      FormatShare(share_of(*found))));
-  for (std::string& sleeper :
-       SleepersAt(facts, found->to_ns - 1, kMostSleepers))
-    Say(f, std::move(sleeper));
+  // What they slept in before they went on is not kept.
+  if (found->to_the_end)
+    for (std::string& sleeper :
+         SleepersAt(facts, found->to_ns - 1, kMostSleepers))
+      Say(f, std::move(sleeper));
   const ProcessFacts* const who = WhoStands(facts, *found);
   if (who != nullptr) PutWhere(f, *who);
   f.advice = AdviceOn(who);

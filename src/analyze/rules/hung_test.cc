@@ -87,5 +87,22 @@ TEST(HungTest, ALongPauseIsSaidAShortOneIsNot) {
   EXPECT_EQ(SummaryOf(run.Make()), "");
 }
 
+TEST(HungTest, WaitingForADiskOrACoreIsNoHang) {
+  for (const char* held_up : {"tree_blocked", "tree_wait"}) {
+    Facts facts = Works(0, 10).Make();
+    PutSeries(facts, held_up, [](double s) { return s < 10 ? 0.0 : 0.9; });
+    EXPECT_EQ(SummaryOf(facts), "") << held_up;
+  }
+}
+
+TEST(HungTest, AServiceThatNobodyAsksIsIdle) {
+  constexpr double kEpollWait = 232, kFutex = 202;
+  Facts facts = Works(0, 10).Make();
+  facts.processes[0].threads[0].sleeps_in = kEpollWait;
+  EXPECT_TRUE(SummaryOf(facts).starts_with("Idle")) << SummaryOf(facts);
+  facts.processes[0].threads[0].sleeps_in = kFutex;
+  EXPECT_TRUE(SummaryOf(facts).starts_with("Hung")) << SummaryOf(facts);
+}
+
 }  // namespace
 }  // namespace sonde

@@ -161,9 +161,10 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   const bool named = t != nullptr &&
                      !thread.starts_with(fmt::format("thread {} ", t->row.tid));
   f.evidence.push_back(
-      {fmt::format("{}{} filled a core for {:.0f} % of the steady time ({} of "
-                   "a core on average).",
+      {fmt::format("{}{} filled a core{} for {:.0f} % of the steady time ({} "
+                   "of a core on average).",
                    who, named ? fmt::format(" (tid {})", t->row.tid) : "",
+                   ran < kNearlyAlways ? ", or was ready for one," : "",
                    time * 100, FormatShare(ran)),
        judge.steady.from_ns, judge.steady.to_ns});
   const MaybeNumber share = t != nullptr   ? t->cpu_share

@@ -34,7 +34,7 @@ constexpr double kBusyThread = 0.02;
 // Threads that could all run are never asleep. Those that take turns sleep, but
 // a thread that is woken to take the lock may have to wait for a core first.
 constexpr double kMinAsleep = 0.25;
-constexpr double kMaxReady = 2.0;
+constexpr double kMaxReady = 1.6;
 constexpr double kMostWait = 0.5;  // of the threads that work
 
 // Slices that take less of the run say nothing.

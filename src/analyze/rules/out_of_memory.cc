@@ -166,6 +166,10 @@ Outcome OutOfMemory(const Facts& facts) {
   if (!kills) return {};
   const Victims victims = VictimsOf(facts, *kills);
   if (victims.all.empty()) return {};
+  // Somebody on the machine was killed; that it was one of these needs more.
+  if (!victims.sure && kills->cgroup == nullptr &&
+      !MachineWasFull(facts.machine))
+    return {};
   const ProcessFacts& first = victims.all.front();
 
   Finding f;

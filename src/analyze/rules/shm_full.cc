@@ -45,14 +45,19 @@ std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
         most = std::max(most, used.values[i]);
     return most;
   };
+  const std::vector<double> all = used.KnownValues();
+  const double first = all.empty() ? 0 : all.front();
   for (const bool by_signal : {true, false}) {
     const std::vector<ProcessFacts> ended =
         EndedWhere(facts, [&](const Process& row) {
           if (by_signal)
             return EndedBySignal(row, SIGBUS) &&
                    used_near(row) >= kHalf * total;
+          // A test or a grep fails for reasons of its own, and what others have
+          // filled was full before.
           return row.exit == Process::Exit::kExited && row.exit_code != 0 &&
-                 used_near(row) >= kNoRoom * total;
+                 facts.FindProcess(row.number) != nullptr &&
+                 used_near(row) >= kNoRoom * total && first < kNoRoom * total;
         });
     if (!ended.empty()) return Death{ended[0], used_near(ended[0].row)};
   }

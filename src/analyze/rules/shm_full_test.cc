@@ -54,11 +54,21 @@ TEST(ShmFullTest, BothAreNeeded) {
 }
 
 TEST(ShmFullTest, WhoFailsWithoutRoomIsLessSure) {
-  const Outcome outcome =
-      Of(std::string("process 2 parent=1 pid=11 start=0 end=6s exit=1\n") +
-         kShm + "ramp 4 to=10s value=64MB\n");
+  const std::string failed =
+      std::string("process 2 parent=1 pid=11 start=0 end=6s exit=1\n") + kShm;
+  const std::string filled = "ramp 4 to=6s value=4MB slope=10MB/s\n";
+  const std::string sampled =
+      "series 6 scope=process:2 name=cpu_ns\nramp 6 to=6s slope=0.1s/s\n";
+  const Outcome outcome = Of(failed + filled + sampled);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_LT(outcome.findings[0].confidence, 0.8);
+  std::string fine = kRun;
+  fine.replace(fine.find("exit=1"), 6, "exit=0");
+  EXPECT_TRUE(ShmFull(FactsOfText(fine, failed + filled)).findings.empty())
+      << "a short test or grep";
+  EXPECT_TRUE(
+      Of(failed + sampled + "ramp 4 to=10s value=64MB\n").findings.empty())
+      << "it was full before";
 }
 
 TEST(ShmFullTest, WhatIsFilledBetweenTwoLooksIsProbable) {

@@ -24,6 +24,7 @@ constexpr double kMinRate = 50;
 constexpr double kMaxCpuNs = 3e6;
 constexpr double kMaxLifeNs = 8e6;
 constexpr double kMinOfWall = 0.30;
+constexpr double kMinOfCpu = 0.25;  // of the run's CPU time: starting them
 constexpr double kMinCount = 100;
 
 // All that were too short to be sampled.
@@ -87,6 +88,15 @@ Outcome SpawnStorm(const Facts& facts) {
   if (storm.count < kMinCount || rate < kMinRate || !DoLittle(storm) ||
       storm.wall_ns < kMinOfWall * wall_ns)
     return {};
+  // Beside work that takes most of the time, starting them does not.
+  const ProcessFacts* const starter = Starter(facts);
+  const MaybeNs by_starter = starter == nullptr   ? MaybeNs()
+                             : starter->system_ns ? starter->system_ns
+                                                  : starter->cpu_ns;
+  const double starting =
+      storm.cpu_ns + static_cast<double>(by_starter.value_or(0));
+  if (starting < kMinOfCpu * static_cast<double>(facts.run.cpu_ns.value_or(0)))
+    return {};
   const Steady steady = SteadyOf(facts);
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
@@ -96,9 +106,12 @@ Outcome SpawnStorm(const Facts& facts) {
   f.to_ns = facts.run.end_ns;
   const std::string name = Printable(storm.most->name, 24);
   f.summary = fmt::format(
-      "It starts {:.0f} processes a second, most of them {}: starting them "
-      "takes the time.",
-      rate, name);
+      "It starts {:.0f} processes a second, {} of them {}: starting them takes "
+      "the time.",
+      rate,
+      2 * static_cast<double>(storm.most->count) >= storm.count ? "most"
+                                                                : "many",
+      name);
   Say(f, fmt::format(
              "{:.0f} processes lived {} on average; {} of them were {}.",
              storm.count,
@@ -111,7 +124,7 @@ Outcome SpawnStorm(const Facts& facts) {
                        FormatShare(std::min(
                            1.0, storm.cpu_ns /
                                     static_cast<double>(*facts.run.cpu_ns)))));
-  if (const ProcessFacts* const starter = Starter(facts)) {
+  if (starter != nullptr) {
     PutWhere(f, *starter);
     std::string kernel;
     if (starter->system_ns && starter->cpu_ns.value_or(0) > 0)

@@ -46,6 +46,9 @@ TEST(SpawnStormTest, FewOrLongOnesAreNone) {
   EXPECT_TRUE(Fires(Starts(120, 8000, 0)));
   EXPECT_FALSE(Fires(Starts(120, 8100, 0))) << "they may work";
   EXPECT_FALSE(Fires(Starts(120, 2000))) << "they take little of the time";
+  Facts beside = Starts(1000, 1500);
+  beside.run.cpu_ns = 100 * *beside.run.cpu_ns;
+  EXPECT_FALSE(Fires(beside)) << "others have the CPU time";
 }
 
 }  // namespace
