@@ -18,9 +18,6 @@ int64_t NsPerTick() {
   return ns;
 }
 
-// Where /dev/shm comes from changes seldom, and there may be many mounts.
-constexpr int64_t kShmCheckEveryNs = 10 * kNsPerSec;
-
 constexpr const char* kCoreCounters[] = {
     "cpu_user_ns",   "cpu_nice_ns", "cpu_system_ns", "cpu_idle_ns",
     "cpu_iowait_ns", "cpu_irq_ns",  "cpu_steal_ns"};
@@ -106,7 +103,7 @@ void MachineSampler::Tick(FdBudget& budget, bool all) {
     if (const auto kills =
             ParseOomKills(vmstat_.Read("/proc/vmstat", budget, buffer_)))
       Total("oom_kills", "", "1", *kills);
-    Shm(now_ns);
+    Shm();
   }
   out_.EndTick();
 }
@@ -150,18 +147,16 @@ void MachineSampler::Memory(std::string_view text) {
   Gauge("swap_free_bytes", "bytes", memory.swap_free);
 }
 
-void MachineSampler::Shm(int64_t now_ns) {
+void MachineSampler::Shm() {
   if (shm_pid_ == 0) return;
-  if (shm_pid_ != shm_checked_pid_ || now_ns >= next_shm_check_ns_) {
-    shm_checked_pid_ = shm_pid_;
-    next_shm_check_ns_ = now_ns + kShmCheckEveryNs;
-    shm_ok_ = ShmIsMemory(
-        ReadOnce(fmt::format("/proc/{}/mountinfo", shm_pid_).c_str(), buffer_));
-  }
+  // Asked each time: a file system of a program's own, put there meanwhile,
+  // need never answer.
+  if (!ShmIsMemory(ReadOnce(fmt::format("/proc/{}/mountinfo", shm_pid_).c_str(),
+                            buffer_)))
+    return;
   struct statvfs room = {};
   // Without a limit it has no blocks.
-  if (!shm_ok_ ||
-      ::statvfs(fmt::format("/proc/{}/root/dev/shm", shm_pid_).c_str(),
+  if (::statvfs(fmt::format("/proc/{}/root/dev/shm", shm_pid_).c_str(),
                 &room) != 0 ||
       room.f_blocks == 0)
     return;

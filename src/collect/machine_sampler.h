@@ -61,7 +61,7 @@ class MachineSampler {
   void Cores(std::string_view text);
   void Memory(std::string_view text);
   void Disks(std::string_view text);
-  void Shm(int64_t now_ns);
+  void Shm();
   void Networks(FdBudget& budget);
   void Network(ino_t network, std::string_view text);
   std::string LabelOf(ino_t network, std::string_view name);
@@ -78,9 +78,6 @@ class MachineSampler {
   ProcFile pressure_cpu_, pressure_io_, pressure_memory_;
   int64_t next_load_ns_ = 0;
   pid_t shm_pid_ = 0;
-  pid_t shm_checked_pid_ = 0;
-  int64_t next_shm_check_ns_ = 0;
-  bool shm_ok_ = false;
   const ino_t own_network_;
   std::vector<NetworkPlace> networks_;
   // Whose interfaces are called by their names alone.
