@@ -2,7 +2,7 @@
 //
 // Evidence: for at least kMostOfTheTime of the steady part what an interface
 // (or all together) receives or sends lies within kBand of one rate, its
-// ceiling, while no thread of the program computes and nothing waits for disks.
+// ceiling, while no thread of the program computes or waits for disks.
 // What an interface could carry is often not known (a virtual one says 10
 // Gbit/s whatever it is cut to), but a flat ceiling with nobody else to blame
 // is the network or who is at its other end. Packets come in bursts of up to 64
@@ -59,9 +59,10 @@ struct Blame {
   SeriesView thread, psi, disk;
 
   explicit Blame(const SteadySeries& series)
-      : thread(series.Find("busiest_thread")),
-        psi(series.OwnPressure()),
-        disk(series.Find("disk_busy")) {}
+      : thread(series.Find("busiest_thread")), psi(series.OwnPressure()) {
+    // Of disks that others keep busy the program feels nothing but pressure.
+    if (series.OwnsDisks()) disk = series.Find("disk_busy");
+  }
   bool Nobody(size_t i) const {
     return thread.At(i) < kComputes && psi.At(i) < kWaits &&
            disk.At(i) < kDiskBusy;
@@ -172,7 +173,7 @@ Outcome NetworkBound(const Facts& facts) {
   const bool disks_known =
       series.Find("psi_io").collected() || series.Find("disk_busy").collected();
   Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cores,
-                     disks_known ? ", and nothing waited for disks" : ""));
+                     disks_known ? " and did not wait for disks" : ""));
   f.advice = fmt::format(
       "More cores or faster disks will not help. Move less (compress, cache "
       "what is fetched again, fetch only what is needed), bring the data "

@@ -67,7 +67,18 @@ TEST(NetworkBoundTest, WhoComputesOrWaitsForDisksDoesNotWaitForTheNetwork) {
   EXPECT_FALSE(Fires(facts));
   facts = Fetches(MadeRun::Always(10e6));
   PutSeries(facts, "disk_busy", MadeRun::Always(0.9));
+  PutSeries(facts, "disk_write", MadeRun::Always(20e6));
+  PutSeries(facts, "tree_write", MadeRun::Always(10e6));
   EXPECT_FALSE(Fires(facts));
+}
+
+TEST(NetworkBoundTest, ADiskThatNeighboursKeepBusyIsNotBlamed) {
+  Facts facts = Fetches(MadeRun::Always(10e6));
+  PutSeries(facts, "disk_busy", MadeRun::Always(0.9));
+  PutSeries(facts, "disk_write", MadeRun::Always(900e6));
+  EXPECT_TRUE(Fires(facts)) << "it wrote nothing";
+  PutSeries(facts, "tree_write", MadeRun::Always(10e6));
+  EXPECT_TRUE(Fires(facts)) << "it wrote a hundredth";
 }
 
 TEST(NetworkBoundTest, OtherProgramsTrafficIsNotBlamedOnTheTarget) {
@@ -127,7 +138,7 @@ TEST(NetworkBoundTest, WhatWasNotCollectedIsNotSaid) {
   EXPECT_EQ(says(facts), "Meanwhile it used 0.10 cores.");
   PutSeries(facts, "psi_io", MadeRun::Always(0.01));
   EXPECT_EQ(says(facts),
-            "Meanwhile it used 0.10 cores, and nothing waited for disks.");
+            "Meanwhile it used 0.10 cores and did not wait for disks.");
 }
 
 TEST(NetworkBoundTest, BurstsAtALowRateAreACeiling) {

@@ -173,6 +173,8 @@ Outcome SmallFiles(const Facts& facts) {
                      from_disk >= kFromDisk * chars.Mean() &&
                      from_disk >= written && !ReadsAhead(facts.machine);
   if (!computes && !waits) return {};
+  // Each program that starts reads small pieces of its libraries.
+  if (!SpawnStorm(facts).findings.empty()) return {};
 
   Finding f = FindingOf("small_files", steady);
   f.summary = fmt::format(

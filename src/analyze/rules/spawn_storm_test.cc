@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/judge.h"
+#include "analyze/made_run.h"
 #include "analyze/made_text.h"
 #include "analyze/rules/rules.h"
 
@@ -49,6 +50,21 @@ TEST(SpawnStormTest, FewOrLongOnesAreNone) {
   Facts beside = Starts(1000, 1500);
   beside.run.cpu_ns = 100 * *beside.run.cpu_ns;
   EXPECT_FALSE(Fires(beside)) << "others have the CPU time";
+}
+
+TEST(SpawnStormTest, WhatProgramsReadAsTheyStartIsNoFindingOfItsOwn) {
+  const auto small_reads = [](Facts facts) {
+    PutSeries(facts, "tree_read_calls", MadeRun::Always(50'000));
+    PutSeries(facts, "tree_read_chars", MadeRun::Always(50'000 * 832.0));
+    PutSeries(facts, "tree_system", MadeRun::Always(0.7));
+    PutSeries(facts, "tree_cpu", MadeRun::Always(0.8));
+    facts.processes[0].system_ns = 1'400'000'000;
+    facts.processes[0].user_ns = 100'000'000;
+    facts.processes[0].io.read_calls = 100'000;
+    return !SmallFiles(facts).findings.empty();
+  };
+  EXPECT_TRUE(small_reads(Starts(90, 8000)));
+  EXPECT_FALSE(small_reads(Starts(1000, 1500)));
 }
 
 }  // namespace

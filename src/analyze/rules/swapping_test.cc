@@ -45,6 +45,16 @@ TEST(SwappingTest, BothPagesAndWaitingAreNeeded) {
   EXPECT_FALSE(Fires(Swaps(51, 0.04)));
 }
 
+TEST(SwappingTest, OwnThreadsThatAreBlockedCountWhereTheDiskIsShared) {
+  Facts facts = Swaps(2000, 0.03);
+  PutSeries(facts, "tree_blocked", MadeRun::Always(0.7));
+  EXPECT_FALSE(Fires(facts)) << "others may have filled swap long ago";
+  PutSeries(facts, "swap_free", [](double s) { return s < 1 ? 5.2e9 : 5.0e9; });
+  EXPECT_TRUE(Fires(facts));
+  PutSeries(facts, "tree_blocked", MadeRun::Always(0.1));
+  EXPECT_FALSE(Fires(facts));
+}
+
 TEST(SwappingTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
