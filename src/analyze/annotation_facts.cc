@@ -81,12 +81,12 @@ std::vector<CounterFacts> CountersOf(const Store& store) {
     const auto row = store.series().find(id);
     return row != store.series().end() &&
            row->second.scope == Series::Scope::kProcess &&
-           OfProgram(row->second);
+           store.OfProgram(row->second);
   };
   std::map<uint32_t, Sum> sums;
   std::vector<SeriesAggregate> rows;
   for (const FrameRef& chunk : store.counter_chunks()) {
-    if (!IsProgramGroup(chunk.counters.group) ||
+    if (!store.OfProgramGroup(chunk.counters.group) ||
         !store.ReadSeriesAggregates(chunk, rows))
       continue;
     for (const SeriesAggregate& row : rows) {

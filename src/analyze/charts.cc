@@ -103,7 +103,7 @@ class Maker {
                    std::max<int64_t>(
                        facts.windows[0].to_ns - facts.windows[0].from_ns, 1)};
     for (const auto& [id, row] : store_.series()) {
-      if (OfProgram(row))
+      if (store_.OfProgram(row))
         counters_.push_back(&row);
       else if (row.scope == Series::Scope::kMachine)
         machine_[store_.Str(row.name)].push_back(&row);

@@ -110,11 +110,11 @@ TEST(Charts, AGapIsOneInChartsAndPatternsAlike) {
 }
 
 TEST(Charts, WhatAProgramSetsHoldsUntilItSetsItAnew) {
-  const Charts charts =
-      ChartsOf(FactsOfText(kRun,
-                           "series 3 scope=process:1 name=batch group=9\n"
-                           "tick 9 1s 3=32\ntick 9 6s 3=64\n"),
-               {});
+  const Charts charts = ChartsOf(
+      FactsOfText(kRun,
+                  "series 3 scope=process:1 name=batch group=9 source=api\n"
+                  "tick 9 1s 3=32\ntick 9 6s 3=64\n"),
+      {});
   const ChartPlot* const plot = Find(charts, "counters", "batch");
   ASSERT_NE(plot, nullptr);
   EXPECT_EQ(MeanOf(plot->lines[0], 0, 0.9), -1);

@@ -81,7 +81,7 @@ std::vector<DeviceFacts> DevicesOf(const Store& store,
   std::map<uint32_t, std::set<uint32_t>> holders;
   std::set<uint32_t> told;
   for (const auto& [id, row] : store.series()) {
-    if (OfProgram(row)) continue;
+    if (store.OfProgram(row)) continue;
     if (row.scope == Series::Scope::kDevice) {
       std::string_view& name = names[row.scope_id];
       if (name.empty()) name = store.Str(row.label);

@@ -43,8 +43,8 @@ MaybeNumber Ratio(const MaybeNs& part, double whole) {
 
 template <typename T>
 std::optional<T> Parse(const Store& store, const std::string& key) {
-  const auto at = store.meta().find(key);
-  if (at == store.meta().end()) return std::nullopt;
+  const auto at = store.rows().meta.find(key);
+  if (at == store.rows().meta.end()) return std::nullopt;
   const std::string& text = at->second;
   const char* const last = text.data() + text.size();
   T value = 0;
@@ -401,7 +401,7 @@ class Builder {
       steal += w.steal_cores * ns;
     }
     for (const auto& [id, row] : store_.series())
-      if (!OfProgram(row) && row.scope == Series::Scope::kMachine &&
+      if (!store_.OfProgram(row) && row.scope == Series::Scope::kMachine &&
           store_.Str(row.name) == "cpu_idle_ns")
         ++m.cores;
     if (known_ns > 0) {

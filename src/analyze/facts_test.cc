@@ -225,6 +225,8 @@ struct ByHand {
     s.name = w->Intern(name);
     s.kind = Series::Kind::kTotal;
     s.type = type;
+    s.source =
+        w->Intern(scope == Series::Scope::kMachine ? "machine" : "tasks");
     return w->AddSeries(s);
   }
   Facts Make() {
@@ -254,6 +256,7 @@ TEST(FactsTest, PausedTimeIsNotJudged) {
   Track track;
   track.kind = Track::Kind::kMachine;
   track.name = t.w->Intern("session");
+  track.source = t.w->Intern("session");
   Event paused;
   paused.begin_ns = 2'000'000'000;
   paused.dur_ns = 4'000'000'000;
@@ -279,6 +282,7 @@ TEST(FactsTest, MarksAreInTimeOrderWithTheirTexts) {
   Track track;
   track.kind = Track::Kind::kMachine;
   track.name = t.w->Intern("session");
+  track.source = t.w->Intern("session");
   const uint32_t session = t.w->AddTrack(track);
   const auto mark = [&](uint32_t on, int64_t at_ns, const char* text) {
     Arg arg;

@@ -15,6 +15,7 @@
 #include "analyze/pattern/run_series.h"
 #include "base/check.h"
 #include "base/time.h"
+#include "trace/sources.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -82,6 +83,8 @@ inline std::shared_ptr<const Store> MadeRun::Trace() const {
     s.label = w->Intern(label);
     s.unit = w->Intern("ns");
     s.kind = Series::Kind::kTotal;
+    s.source = w->Intern(scope == Series::Scope::kMachine ? source::kMachine
+                                                          : source::kTasks);
     return w->AddSeries(s);
   };
 

@@ -71,7 +71,7 @@ class Scanner {
     Prepare();
     CounterTicks ticks;
     for (const FrameRef& chunk : store_.counter_chunks())
-      if (!IsProgramGroup(chunk.counters.group) &&
+      if (!store_.OfProgramGroup(chunk.counters.group) &&
           store_.ReadTicks(chunk, ticks))
         TakeChunk(chunk.counters.group, ticks);
     AddUnsampled();
@@ -121,7 +121,7 @@ class Scanner {
   static double PeriodOf(const Store& store) {
     std::set<uint32_t> groups;
     for (const auto& [id, row] : store.series())
-      if (!OfProgram(row) && row.scope == Series::Scope::kProcess &&
+      if (!store.OfProgram(row) && row.scope == Series::Scope::kProcess &&
           store.Str(row.name) == "cpu_ns")
         groups.insert(row.group);
     double span_ns = 0, ticks = 0;
@@ -154,7 +154,7 @@ class Scanner {
   void Prepare() {
     std::set<uint32_t> with_threads;
     for (const auto& [id, row] : store_.series()) {
-      if (OfProgram(row) || row.scope != Series::Scope::kThread ||
+      if (store_.OfProgram(row) || row.scope != Series::Scope::kThread ||
           store_.Str(row.name) != "cpu_ns")
         continue;
       const auto thread = store_.threads().find(row.scope_id);
@@ -162,7 +162,7 @@ class Scanner {
         with_threads.insert(thread->second.process);
     }
     for (const auto& [id, row] : store_.series()) {
-      if (OfProgram(row) || id >= kMaxSeries) continue;
+      if (store_.OfProgram(row) || id >= kMaxSeries) continue;
       if (id >= slot_of_.size()) slot_of_.resize(id + 1);
       Follower& f = followers_.emplace_back();
       slot_of_[id] = static_cast<uint32_t>(followers_.size());

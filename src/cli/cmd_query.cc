@@ -220,8 +220,8 @@ void PrintTables() {
 // What a trace has series of, each name once.
 void PrintSeries(const Store& store) {
   std::map<std::array<std::string, 4>, size_t> rows;
-  const auto scope = [](const Series& row) {
-    if (OfProgram(row)) return "program";
+  const auto scope = [&](const Series& row) {
+    if (store.OfProgram(row)) return "program";
     switch (row.scope) {
       case Series::Scope::kMachine:
         return "machine";

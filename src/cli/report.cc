@@ -1,7 +1,6 @@
 #include "cli/report.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "analyze/command_words.h"
 #include "cli/journal_loss.h"
@@ -9,18 +8,6 @@
 
 namespace sonde {
 namespace {
-
-// Meta rows in JSON. What is not what it should be is left out: the trace may
-// come from anywhere.
-nlohmann::json ParseMeta(const Store& store, const char* key) {
-  return nlohmann::json::parse(store.Meta(key), nullptr,
-                               /*allow_exceptions=*/false);
-}
-
-std::string TextAt(const nlohmann::json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
-}
 
 Status CheckRules(const std::vector<std::string>& names) {
   std::string all;
@@ -55,12 +42,8 @@ Result<Report> MakeReport(const std::string& path,
       report.losses.begin(), report.losses.end(),
       [](const Loss& loss) { return loss.reason == "collector-killed"; });
   report.command = CommandWords(*store);
-  const nlohmann::json missing = ParseMeta(*store, "not_collected");
-  if (missing.is_array())
-    for (const auto& row : missing)
-      if (row.is_object())
-        report.not_collected.push_back(
-            {TextAt(row, "source"), TextAt(row, "why"), TextAt(row, "cure")});
+  for (const auto& [ordinal, row] : store->rows().not_collected)
+    if (!row.source.empty()) report.not_collected.push_back(row);
   return report;
 }
 

@@ -11,11 +11,6 @@
 
 namespace sonde {
 
-// A source that was not collected, as the recorder wrote it.
-struct MissingSource {
-  std::string source, why, cure;
-};
-
 // All that a report of one trace says, in whatever form it is shown.
 struct Report {
   Facts facts;
@@ -23,7 +18,7 @@ struct Report {
   RunShape shape;            // points into facts.series
   std::vector<Loss> losses;  // also what was found while reading
   std::vector<std::string> command;
-  std::vector<MissingSource> not_collected;
+  std::vector<NotCollected> not_collected;
 };
 
 // Reads and judges a trace. `rules`: only these, all if empty; an unknown name

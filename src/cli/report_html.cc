@@ -342,7 +342,7 @@ class Page {
   void NotCollected() {
     if (report_.not_collected.empty()) return;
     out_ += "<h2>Not collected</h2>\n<ul>\n";
-    for (const MissingSource& m : report_.not_collected)
+    for (const sonde::NotCollected& m : report_.not_collected)
       Put("<li>{}: {}{}</li>\n", Escaped(m.source), Escaped(m.why),
           m.cure.empty() ? "" : " (" + Escaped(m.cure) + ")");
     out_ += "</ul>\n";

@@ -275,7 +275,7 @@ std::string ReportJson(const Report& report) {
             {"to_ns", Time(l.to_ns)}};
   });
   out["not_collected"] =
-      ListOf(report.not_collected, [](const MissingSource& m) -> Json {
+      ListOf(report.not_collected, [](const NotCollected& m) -> Json {
         return {{"source", m.source}, {"why", m.why}, {"cure", Text(m.cure)}};
       });
   const MaybeNumber share = facts.overhead.share_of_core;

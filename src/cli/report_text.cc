@@ -219,7 +219,7 @@ Lines ThreadLines(const Facts& facts) {
 
 Lines MissingLines(const Report& report) {
   Lines out;
-  for (const MissingSource& m : report.not_collected)
+  for (const NotCollected& m : report.not_collected)
     Append(out,
            Wrap("Not collected: ",
                 fmt::format(
@@ -234,7 +234,7 @@ Lines MissingSummary(const Report& report) {
   constexpr size_t kInFull = 2;
   if (report.not_collected.size() <= kInFull) return MissingLines(report);
   std::string names;
-  for (const MissingSource& m : report.not_collected)
+  for (const NotCollected& m : report.not_collected)
     names += (names.empty() ? "" : ", ") + Printable(m.source, 40);
   return Wrap("Not collected: ", names + "; `sonde report` says why");
 }

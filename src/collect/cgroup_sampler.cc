@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/text_scanner.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -125,6 +126,7 @@ uint32_t CgroupSampler::SeriesOf(Source& source, const CgroupValue& value) {
   row.label = source.label;
   row.unit = out_.Intern(value.unit);
   row.kind = value.total ? Series::Kind::kTotal : Series::Kind::kGauge;
+  row.source = out_.Intern(source::kCgroups);
   const uint32_t series = out_.AddSeries(row);
   source.series.emplace_back(value.name, series);
   return series;

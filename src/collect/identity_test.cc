@@ -19,7 +19,7 @@ std::string MetaOf(const std::string& key) {
   auto reader = TraceReader::OpenBytes(bytes, "made");
   CHECK(reader.ok());
   const TraceReader trace = reader.Take();
-  return AllRows(trace).meta[key].value;
+  return AllRows(trace).meta[key];
 }
 
 TEST(IdentityTest, SaysWhetherAutogroupsMakeNiceVoid) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/time.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -49,6 +50,7 @@ uint32_t MachineSampler::Find(const char* name, std::string_view label,
     row.unit = out_.Intern(unit);
     row.kind = kind;
     row.type = type;
+    row.source = out_.Intern(source::kMachine);
     at->second = out_.AddSeries(row);
   }
   return at->second;

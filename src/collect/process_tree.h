@@ -18,14 +18,6 @@ namespace sonde {
 
 class WatchTarget;
 
-// A source that could not be used: which, why, and the one command or setting
-// that enables it.
-struct NotCollected {
-  std::string source;
-  std::string why;
-  std::string cure;
-};
-
 // The command and everything it starts, followed from outside: every fork, exec
 // and exit, each as it happened, as rows and slices of the trace.
 //

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "collect/proc/process_files.h"
 #include "collect/proc_world.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -142,6 +143,7 @@ void RecordedTree::Finish(int64_t now_ns) {
       images.kind = Track::Kind::kProcess;
       images.process = number;
       images.name = out_.Intern("images");
+      images.source = out_.Intern(source::kTree);
       track = out_.AddTrack(images);
     }
     if (image.dur_ns > 0) out_.AddEvent(track, image);

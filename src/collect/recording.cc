@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "collect/identity.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -49,6 +50,7 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   Track track;
   track.kind = Track::Kind::kMachine;
   track.name = out_->Intern("session");
+  track.source = out_->Intern(source::kSession);
   track_ = out_->AddTrack(track);
   ProcessTree::Options tree;
   tree.use_perf = options.use_perf;
@@ -205,18 +207,14 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
       std::to_string(target_ != nullptr || root_ended_ ? Descendants()
                                                        : Descendants() + 1));
   tree_->Finish(now_ns);
-  nlohmann::json missing = nlohmann::json::array();
+  std::vector<NotCollected> missing;
   if (!rings_)
-    missing.push_back({{"source", "annotations of the program"},
-                       {"why", rings_why_},
-                       {"cure", ""}});
+    missing.push_back({"annotations of the program", rings_why_, ""});
   for (const auto& list :
        {tree_->not_collected(), sampler_->not_collected(),
         rings_ ? rings_->not_collected() : std::vector<NotCollected>()})
-    for (const NotCollected& one : list)
-      missing.push_back(
-          {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});
-  out_->PutMeta("not_collected", Dump(missing));
+    missing.insert(missing.end(), list.begin(), list.end());
+  out_->PutNotCollected(missing);
   out_->PutMeta("ended_ns", std::to_string(ended_ns));
   out_->PutMeta("ended_by", ended_by);
   if (steady_)

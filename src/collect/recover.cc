@@ -27,24 +27,24 @@ bool OfRings(const Loss& loss) {
 // What of the trace was there when the state was saved. The rest of what the
 // rings gave is made again. One that had ended by then is not in the state, and
 // whole.
-CopyRange RangeOf(const RingsState& state) {
+CopyRange RangeOf(const RingsState& state, const AllRows& rows) {
   CopyRange range;
-  range.events = [&state](const Track& track) -> std::optional<uint64_t> {
-    if (!OfProgram(track)) return UINT64_MAX;
+  range.events = [&](const Track& track) -> std::optional<uint64_t> {
+    if (!rows.OfProgram(track)) return UINT64_MAX;
     if (track.id > state.have.tracks) return std::nullopt;
     const auto at = state.events.find(track.id);
     return at == state.events.end() ? UINT64_MAX : at->second;
   };
+  // A group that is not in the state is the collector's, or had ended.
   range.ticks = [&state](uint32_t group) -> uint64_t {
-    if (!IsProgramGroup(group)) return UINT64_MAX;
     const auto at = state.counts.find(group);
     return at == state.counts.end() ? UINT64_MAX : at->second;
   };
-  range.series = [&state](const Series& series) {
-    return !OfProgram(series) || series.id <= state.have.series;
+  range.series = [&](const Series& series) {
+    return !rows.OfProgram(series) || series.id <= state.have.series;
   };
-  range.losses = [&state](const LossRow& row) {
-    return row.ordinal < state.have.losses || !OfRings(row.loss);
+  range.losses = [&state](uint64_t ordinal, const Loss& loss) {
+    return ordinal < state.have.losses || !OfRings(loss);
   };
   return range;
 }
@@ -115,9 +115,9 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
   for (bool again = true; again; options.replace = true) {
     TRY(out, TraceWriter::Create(path, reader.header(), options));
     if (!unfinished) unfinished.emplace(path);
-    copied = CopyTrace(reader, rows,
-                       result.rings_why.empty() ? RangeOf(*state) : CopyRange{},
-                       *out);
+    copied = CopyTrace(
+        reader, rows,
+        result.rings_why.empty() ? RangeOf(*state, rows) : CopyRange{}, *out);
     again = result.rings_why.empty() && !Fits(state->have, copied, *out);
     if (again) result.rings_why = "the trace is damaged";
   }

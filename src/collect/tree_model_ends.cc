@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "collect/tree_model.h"
+#include "trace/sources.h"
 
 namespace sonde {
 
@@ -183,6 +184,7 @@ void TreeModel::CloseImage(Task& task, int64_t time_ns, uint8_t flags) {
     row.kind = Track::Kind::kProcess;
     row.process = task.row.number;
     row.name = out_.Intern("images");
+    row.source = out_.Intern(source::kTree);
     track = out_.AddTrack(row);
   }
   Event event;

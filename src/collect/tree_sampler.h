@@ -23,6 +23,7 @@
 #include "collect/task_counters.h"
 #include "collect/task_state.h"
 #include "collect/thread_states.h"
+#include "trace/sources.h"
 
 namespace sonde {
 
@@ -110,6 +111,7 @@ uint32_t TreeSampler::SeriesOf(const std::array<Counter, n>& table,
     row.name = out_.Intern(table[counter].name);
     row.unit = out_.Intern(table[counter].unit);
     row.kind = table[counter].kind;
+    row.source = out_.Intern(source::kTasks);
     series[counter] = out_.AddSeries(row);
   }
   return series[counter];

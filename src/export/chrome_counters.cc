@@ -11,8 +11,9 @@
 namespace sonde {
 namespace {
 
-bool IsCorePart(const Series& series, std::string_view name) {
-  return !OfProgram(series) && series.scope == Series::Scope::kMachine &&
+bool IsCorePart(const Store& store, const Series& series,
+                std::string_view name) {
+  return !store.OfProgram(series) && series.scope == Series::Scope::kMachine &&
          series.kind == Series::Kind::kTotal &&
          series.type == Series::Type::kInt && series.label != 0 &&
          (name == "cpu_user_ns" || name == "cpu_nice_ns" ||
@@ -39,7 +40,7 @@ ChromeCounters::ChromeCounters(const Store& store, const ChromeIds& ids,
   for (const auto& [id, series] : store.series()) {
     Counter& counter = counters_[id];
     counter.series = &series;
-    if (!IsCorePart(series, store.Str(series.name))) continue;
+    if (!IsCorePart(store, series, store.Str(series.name))) continue;
     counter.sum = &sums_[series.label];
     counter.sum->series = &series;
     counter.sum->is_sum = true;

@@ -419,7 +419,7 @@ class ChromeExport {
     if (flows_.unbound() > 0)
       *args_.Key("flow_ends_without_partner") +=
           std::to_string(flows_.unbound());
-    for (const auto& [key, value] : store_.meta()) AddText(key, value);
+    for (const auto& [key, value] : store_.rows().meta) AddText(key, value);
     out_.Text(",\n\"metadata\":");
     out_.Text(args_.Done());
   }

@@ -79,7 +79,7 @@ TEST_F(ExporterTest, AnEmptyTraceIsAWholeDocument) {
   EXPECT_EQ(
       Export("csv", "slice"),
       "id,ts,dur,track_id,name,name_id,category,depth,arg_set_id,stack_id,"
-      "flow_in,flow_out,unfinished\n");
+      "flow_in,flow_out,unfinished,class\n");
 }
 
 TEST_F(ExporterTest, TimesAreMicrosecondsWithAllNanoseconds) {
@@ -147,7 +147,8 @@ TEST_F(ExporterTest, NumbersStayNumbersInCsv) {
   writer->AddEvent(track, event);
   EXPECT_EQ(Export("csv", "arg"), "set_id,key,value\n1,k,-7\n");
   const std::string slices = Export("csv", "slice");
-  EXPECT_EQ(slices.substr(slices.find('\n') + 1), "0,-5,0,1,,,,0,1,,,,0\n");
+  EXPECT_EQ(slices.substr(slices.find('\n') + 1),
+            "0,-5,0,1,,,,0,1,,,,0,program\n");
 }
 
 TEST_F(ExporterTest, ACancelledExportKeepsNothing) {

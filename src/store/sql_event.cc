@@ -74,7 +74,7 @@ std::unique_ptr<SqlRows> OpenEventTable(const Store& store,
   if (request.group_by >= 0)
     return std::make_unique<GroupedEvents>(store, std::move(filter), request);
   uint32_t mask = 0;
-  for (int column = 0; column <= kColUnfinished; ++column)
+  for (int column = 0; column <= kColClass; ++column)
     if (request.Uses(column)) mask |= EventMaskOf(column);
   return std::make_unique<ScannedEvents>(store, request, std::move(filter),
                                          mask);

@@ -5,6 +5,7 @@
 
 #include "store/event_scan.h"
 #include "store/sql_table.h"
+#include "trace/fields.h"
 
 namespace sonde {
 
@@ -38,6 +39,8 @@ inline uint64_t EventValue(const EventScan& scan, uint32_t i, int column) {
       return events.Rare(EventColumn::kFlowIn, i);
     case kColFlowOut:
       return events.Rare(EventColumn::kFlowOut, i);
+    case kColClass:
+      return events.Rare(EventColumn::kClass, i) % kClasses.size();
     default:
       return events.Rare(EventColumn::kFlags, i) & Event::kUnfinished;
   }
@@ -55,6 +58,8 @@ inline SqlValue EventCell(const Store& store, int column, uint64_t value) {
     case kColFlowIn:
     case kColFlowOut:
       return IdOrNull(value);
+    case kColClass:
+      return kClasses[value];
     default:
       return static_cast<int64_t>(value);
   }

@@ -1,6 +1,7 @@
 // Table functions: answers computed from sums, not from rows.
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "store/event_scan.h"
@@ -32,7 +33,7 @@ int64_t Behind(int64_t ns) { return ns == INT64_MAX ? ns : ns + 1; }
 std::unique_ptr<SqlRows> OpenTopOps(const Store& store,
                                     const SqlRequest& request,
                                     std::string& error) {
-  constexpr int kFirst = 10;
+  constexpr int kFirst = 11;
   const auto track = TrackOf(request.Equal(kFirst + 2), error);
   if (!track) return nullptr;
   TimeRange window;
@@ -40,26 +41,28 @@ std::unique_ptr<SqlRows> OpenTopOps(const Store& store,
   window.end_ns = request.Equal(kFirst + 1).value_or(window.end_ns);
   std::vector<OpTotal> ops = store.TopOps(window, *track);
   if (request.Late(error)) return nullptr;
-  double self = 0;
+  std::array<double, 2> selves = {};  // of the host, of devices
   for (const OpTotal& op : ops)
-    self += static_cast<double>(std::max<int64_t>(0, op.self_ns));
-  return ListRows(
-      [&store, self, ops = std::move(ops), at = size_t{0}](Cells& row) mutable {
-        if (at >= ops.size()) return false;
-        const OpTotal& op = ops[at++];
-        row = {TextOrNull(store, op.name),
-               Clamped(op.count),
-               Clamped(op.total_ns),
-               op.self_ns,
-               Clamped(op.total_ns / std::max<uint64_t>(1, op.count)),
-               Clamped(op.min_ns),
-               Clamped(op.max_ns),
-               Clamped(op.p50_ns),
-               Clamped(op.p99_ns),
-               self > 0 ? SqlValue(static_cast<double>(op.self_ns) / self)
-                        : SqlValue()};
-        return true;
-      });
+    selves[op.device] += static_cast<double>(std::max<int64_t>(0, op.self_ns));
+  return ListRows([&store, selves, ops = std::move(ops),
+                   at = size_t{0}](Cells& row) mutable {
+    if (at >= ops.size()) return false;
+    const OpTotal& op = ops[at++];
+    const double self = selves[op.device];
+    row = {TextOrNull(store, op.name),
+           Clamped(op.count),
+           Clamped(op.total_ns),
+           op.self_ns,
+           Clamped(op.total_ns / std::max<uint64_t>(1, op.count)),
+           Clamped(op.min_ns),
+           Clamped(op.max_ns),
+           Clamped(op.p50_ns),
+           Clamped(op.p99_ns),
+           self > 0 ? SqlValue(static_cast<double>(op.self_ns) / self)
+                    : SqlValue(),
+           int64_t{op.device}};
+    return true;
+  });
 }
 
 // px(track, t0, t1, n)

@@ -4,6 +4,7 @@
 
 #include "store/event_scan.h"
 #include "store/sql_table.h"
+#include "trace/fields.h"
 
 namespace sonde {
 namespace {
@@ -33,46 +34,21 @@ SqlValue NumberOrNull(int64_t v, int64_t none) {
   return v == none ? SqlValue() : SqlValue(v);
 }
 
-std::string_view NameOf(Series::Scope scope) {
-  switch (scope) {
-    case Series::Scope::kMachine:
-      return "machine";
-    case Series::Scope::kProcess:
-      return "process";
-    case Series::Scope::kThread:
-      return "thread";
-    case Series::Scope::kDevice:
-      return "device";
-  }
-  return "?";
+// The word for a value of an enumeration whose words begin with `first`.
+template <typename Enum, typename Words>
+SqlValue NameOf(Enum value, const Words& words, Enum first) {
+  return words[static_cast<size_t>(value) - static_cast<size_t>(first)];
 }
 
-std::string_view NameOf(Track::Kind kind) {
-  switch (kind) {
-    case Track::Kind::kThread:
-      return "thread";
-    case Track::Kind::kProcess:
-      return "process";
-    case Track::Kind::kMachine:
-      return "machine";
-    case Track::Kind::kCustom:
-      return "custom";
-  }
-  return "?";
-}
-
-SqlValue NameOf(Process::Exit exit) {
-  switch (exit) {
-    case Process::Exit::kUnknown:
-      return {};
-    case Process::Exit::kExited:
-      return std::string_view("exited");
-    case Process::Exit::kSignaled:
-      return std::string_view("signaled");
-    case Process::Exit::kRunning:
-      return std::string_view("running");
-  }
-  return {};
+// A list of rows that are not found by a key.
+template <typename Row, typename Fill>
+std::unique_ptr<SqlRows> NumberedRows(const std::map<uint64_t, Row>& rows,
+                                      Fill fill) {
+  return ListRows(
+      [at = rows.begin(), end = rows.end(), fill](Cells& row) mutable {
+        while (at != end && !fill(at->second, row)) ++at;
+        return at == end ? false : (++at, true);
+      });
 }
 
 }  // namespace
@@ -90,15 +66,14 @@ std::unique_ptr<SqlRows> OpenSeries(const Store& store,
         }
         row = {IdOrNull(series.id), TextOrNull(store, series.name),
                TextOrNull(store, series.label), TextOrNull(store, series.unit),
-               std::string_view(series.kind == Series::Kind::kTotal ? "total"
-                                                                    : "gauge"),
-               NameOf(series.scope), IdOrNull(process),
-               IdOrNull(of_thread ? series.scope_id : 0),
+               NameOf(series.kind, kSeriesKinds, Series::Kind::kGauge),
+               NameOf(series.scope, kScopes, Series::Scope::kMachine),
+               IdOrNull(process), IdOrNull(of_thread ? series.scope_id : 0),
                // Devices are counted from 0.
                series.scope == Series::Scope::kDevice
                    ? SqlValue(int64_t{series.scope_id})
                    : SqlValue(),
-               IdOrNull(series.group)};
+               IdOrNull(series.group), TextOrNull(store, series.source)};
       });
 }
 
@@ -127,7 +102,9 @@ std::unique_ptr<SqlRows> OpenProcesses(const Store& store,
                TextOrNull(store, process.cmdline),
                TimeOrNull(process.start_ns),
                TimeOrNull(process.end_ns),
-               NameOf(process.exit),
+               process.exit == Process::Exit::kUnknown
+                   ? SqlValue()
+                   : NameOf(process.exit, kExits, Process::Exit::kUnknown),
                has_code ? SqlValue(int64_t{process.exit_code}) : SqlValue(),
                SqlValue(int64_t{process.execs}),
                NumberOrNull(process.cpu_ns, -1)};
@@ -149,14 +126,71 @@ std::unique_ptr<SqlRows> OpenTracks(const Store& store,
         const auto thread = store.threads().find(track.thread);
         row = {
             IdOrNull(track.id),
-            NameOf(track.kind),
+            NameOf(track.kind, kTrackKinds, Track::Kind::kThread),
             TextOrNull(store, track.name != 0 || thread == store.threads().end()
                                   ? track.name
                                   : thread->second.name),
             IdOrNull(track.process),
             IdOrNull(track.thread),
-            count == events.end() ? int64_t{0} : count->second};
+            count == events.end() ? int64_t{0} : count->second,
+            TextOrNull(store, track.source),
+            IdOrNull(track.device),
+            IdOrNull(track.parent),
+            int64_t{track.order},
+            TextOrNull(store, track.clock)};
       });
+}
+
+std::unique_ptr<SqlRows> OpenDevices(const Store& store,
+                                     const SqlRequest& request, std::string&) {
+  return MapRows(store.rows().devices, request,
+                 [&store](const Device& device, Cells& row) {
+                   row = {IdOrNull(device.id),
+                          TextOrNull(store, device.source),
+                          TextOrNull(store, device.vendor),
+                          TextOrNull(store, device.name),
+                          TextOrNull(store, device.uuid),
+                          int64_t{device.index}};
+                 });
+}
+
+std::unique_ptr<SqlRows> OpenModules(const Store& store,
+                                     const SqlRequest& request, std::string&) {
+  return MapRows(store.rows().modules, request,
+                 [&store](const Module& module, Cells& row) {
+                   row = {IdOrNull(module.id), TextOrNull(store, module.path),
+                          TextOrNull(store, module.build_id)};
+                 });
+}
+
+// In the order of the file, which is about that of time.
+std::unique_ptr<SqlRows> OpenSamples(const Store& store,
+                                     const SqlRequest& request, std::string&) {
+  const TimeRange window = request.Range(0);
+  return ListRows([&store, window, chunk = size_t{0}, at = size_t{0},
+                   samples = std::vector<Sample>()](Cells& row) mutable {
+    for (;;) {
+      for (; at < samples.size(); ++at) {
+        const Sample& s = samples[at];
+        if (s.time_ns < window.begin_ns || s.time_ns >= window.end_ns) continue;
+        row = {s.time_ns,
+               IdOrNull(s.thread),
+               IdOrNull(s.stack),
+               Clamped(s.weight_ns),
+               int64_t{(s.flags & Sample::kWaiting) != 0},
+               int64_t{(s.flags & Sample::kApproximate) != 0}};
+        ++at;
+        return true;
+      }
+      at = 0;
+      samples.clear();
+      if (chunk == store.sample_chunks().size()) return false;
+      const FrameRef& next = store.sample_chunks()[chunk++];
+      if (next.samples.end_ns >= window.begin_ns &&
+          next.samples.begin_ns < window.end_ns)
+        store.ReadSamples(next, samples);
+    }
+  });
 }
 
 std::unique_ptr<SqlRows> OpenStacks(const Store& store,
@@ -172,11 +206,21 @@ std::unique_ptr<SqlRows> OpenStacks(const Store& store,
     if (at == 0) return false;
     const StackNode& node = *store.stacks().Find(at);
     const StackFrame* const known = store.frames().Find(node.frame);
-    const StackFrame frame = known ? *known : StackFrame();
+    StackFrame frame = known ? *known : StackFrame();
+    // A frame that is only a place is called by its symbol.
+    const auto symbol = store.rows().symbols.find({node.frame, 0});
+    if (frame.function == 0 && symbol != store.rows().symbols.end()) {
+      frame.function = symbol->second.function;
+      frame.file = symbol->second.file;
+      frame.line = symbol->second.line;
+    }
+    const auto module = store.rows().modules.find(frame.module);
     row = {int64_t{at},
            IdOrNull(node.parent),
            TextOrNull(store, frame.function),
-           TextOrNull(store, frame.module),
+           TextOrNull(store, module == store.rows().modules.end()
+                                 ? 0
+                                 : module->second.path),
            TextOrNull(store, frame.file),
            IdOrNull(frame.line),
            IdOrNull(frame.offset)};
@@ -187,10 +231,10 @@ std::unique_ptr<SqlRows> OpenStacks(const Store& store,
 
 std::unique_ptr<SqlRows> OpenArgs(const Store& store, const SqlRequest& request,
                                   std::string&) {
-  auto set = store.arg_sets().begin(), end = store.arg_sets().end();
+  auto set = store.rows().args.begin(), end = store.rows().args.end();
   if (const auto id = request.Equal(0)) {
     set = *id > 0 && *id <= UINT32_MAX
-              ? store.arg_sets().find(static_cast<uint32_t>(*id))
+              ? store.rows().args.find(static_cast<uint32_t>(*id))
               : end;
     end = set == end ? end : std::next(set);
   }
@@ -217,17 +261,32 @@ std::unique_ptr<SqlRows> OpenLosses(const Store& store, const SqlRequest&,
       [losses = store.losses(), at = size_t{0}](Cells& row) mutable {
         if (at >= losses.size()) return false;
         const Loss& loss = losses[at++];
-        row = {std::string_view(loss.reason), std::string_view(loss.detail),
+        row = {std::string_view(loss.reason),
+               std::string_view(loss.detail),
                loss.count == 0 ? SqlValue() : SqlValue(Clamped(loss.count)),
-               TimeOrNull(loss.from_ns), TimeOrNull(loss.to_ns)};
+               TimeOrNull(loss.from_ns),
+               TimeOrNull(loss.to_ns),
+               loss.source.empty() ? SqlValue()
+                                   : SqlValue(std::string_view(loss.source))};
         return true;
+      });
+}
+
+std::unique_ptr<SqlRows> OpenNotCollected(const Store& store, const SqlRequest&,
+                                          std::string&) {
+  return NumberedRows(
+      store.rows().not_collected, [](const NotCollected& one, Cells& row) {
+        row = {std::string_view(one.source), std::string_view(one.why),
+               one.cure.empty() ? SqlValue()
+                                : SqlValue(std::string_view(one.cure))};
+        return !one.source.empty();
       });
 }
 
 std::unique_ptr<SqlRows> OpenRun(const Store& store, const SqlRequest&,
                                  std::string&) {
-  return ListRows([at = store.meta().begin(),
-                   end = store.meta().end()](Cells& row) mutable {
+  return ListRows([at = store.rows().meta.begin(),
+                   end = store.rows().meta.end()](Cells& row) mutable {
     if (at == end) return false;
     row = {std::string_view(at->first), std::string_view(at->second)};
     ++at;

@@ -137,6 +137,7 @@ using SqlOpen = std::unique_ptr<SqlRows>(const Store&, const SqlRequest&,
                                          std::string&);
 SqlOpen OpenSlices, OpenInstants, OpenCounters;              // events
 SqlOpen OpenSeries, OpenThreads, OpenProcesses, OpenTracks;  // small tables
+SqlOpen OpenDevices, OpenModules, OpenSamples, OpenNotCollected;
 SqlOpen OpenStacks, OpenArgs, OpenLosses, OpenRun, OpenClocks, OpenFlows;
 SqlOpen OpenTopOps, OpenPixels, OpenIdleGaps, OpenSeriesStats;  // functions
 
@@ -155,6 +156,7 @@ enum EventSqlColumn {
   kColFlowIn,
   kColFlowOut,
   kColUnfinished,
+  kColClass,
 };
 // An event's id: its chunk and its place there.
 inline constexpr int kEventIdBits = 14;

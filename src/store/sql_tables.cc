@@ -20,6 +20,7 @@ constexpr SqlColumn kSlice[] = {
     {"flow_in", "INTEGER"},
     {"flow_out", "INTEGER"},
     {"unfinished", "INTEGER"},
+    {"class", "TEXT"},
 };
 constexpr SqlColumn kCounter[] = {
     {"series_id", "INTEGER", kUseEqual},
@@ -37,6 +38,7 @@ constexpr SqlColumn kSeries[] = {
     {"thread_id", "INTEGER"},
     {"device_id", "INTEGER"},
     {"group_id", "INTEGER"},
+    {"source", "TEXT"},
 };
 constexpr SqlColumn kThread[] = {
     {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
@@ -67,6 +69,37 @@ constexpr SqlColumn kTrack[] = {
     {"process_id", "INTEGER"},
     {"thread_id", "INTEGER"},
     {"events", "INTEGER"},
+    {"source", "TEXT"},
+    {"device_id", "INTEGER"},
+    {"parent_id", "INTEGER"},
+    {"position", "INTEGER"},
+    {"clock", "TEXT"},
+};
+constexpr SqlColumn kDevice[] = {
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
+    {"source", "TEXT"},
+    {"vendor", "TEXT"},
+    {"name", "TEXT"},
+    {"uuid", "TEXT"},
+    {"number", "INTEGER"},
+};
+constexpr SqlColumn kModule[] = {
+    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
+    {"path", "TEXT"},
+    {"build_id", "TEXT"},
+};
+constexpr SqlColumn kSample[] = {
+    {"ts", "INTEGER", kUseEqual | kUseRange},
+    {"thread_id", "INTEGER"},
+    {"stack_id", "INTEGER"},
+    {"weight_ns", "INTEGER"},
+    {"waiting", "INTEGER"},
+    {"approximate", "INTEGER"},
+};
+constexpr SqlColumn kNotCollected[] = {
+    {"source", "TEXT"},
+    {"why", "TEXT"},
+    {"cure", "TEXT"},
 };
 constexpr SqlColumn kStack[] = {
     {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
@@ -89,7 +122,7 @@ constexpr SqlColumn kFlow[] = {
 };
 constexpr SqlColumn kLoss[] = {
     {"reason", "TEXT"},     {"detail", "TEXT"},   {"count", "INTEGER"},
-    {"from_ts", "INTEGER"}, {"to_ts", "INTEGER"},
+    {"from_ts", "INTEGER"}, {"to_ts", "INTEGER"}, {"source", "TEXT"},
 };
 constexpr SqlColumn kRun[] = {{"key", "TEXT"}, {"value", "TEXT"}};
 constexpr SqlColumn kClock[] = {
@@ -108,6 +141,7 @@ constexpr SqlColumn kTopOps[] = {
     {"p50_ns", "INTEGER"},
     {"p99_ns", "INTEGER"},
     {"share", "REAL"},
+    {"device", "INTEGER"},
     {"t0", "INTEGER", kUseParameter},
     {"t1", "INTEGER", kUseParameter},
     {"track", "INTEGER", kUseParameter},
@@ -162,16 +196,24 @@ constexpr SqlTable kTables[] = {
      [](const Store& s) { return SizeOf(s.threads()); }, &OpenThreads},
     {"track", "rows of the timeline that slices and instants are on", kTrack,
      [](const Store& s) { return SizeOf(s.tracks()); }, &OpenTracks},
+    {"device", "accelerators", kDevice,
+     [](const Store& s) { return SizeOf(s.rows().devices); }, &OpenDevices},
+    {"module", "programs and libraries that stacks lie in", kModule,
+     [](const Store& s) { return SizeOf(s.rows().modules); }, &OpenModules},
+    {"sample", "what threads were doing at a moment", kSample, &Events,
+     &OpenSamples},
     {"stack", "call stacks, as a tree", kStack,
      [](const Store& s) { return SizeOf(s.stacks()); }, &OpenStacks},
     {"arg", "arguments of slices and instants", kArg,
-     [](const Store& s) { return SizeOf(s.arg_sets()) * 2; }, &OpenArgs},
+     [](const Store& s) { return SizeOf(s.rows().args) * 2; }, &OpenArgs},
     {"flow", "arrows from slice to slice", kFlow, &Some, &OpenFlows},
     {"run", "the recording itself: command, machine, versions", kRun, &Some,
      &OpenRun},
     {"clock", "the same moments on other clocks", kClock, &Some, &OpenClocks},
     {"loss", "what is missing, and why", kLoss, &Some, &OpenLosses},
-    {"top_ops", "cost by name, all of it or in [t0, t1) or on one track",
+    {"not_collected", "sources that could not be used, and the cure",
+     kNotCollected, &Some, &OpenNotCollected},
+    {"top_ops", "cost by name, of devices apart; in [t0, t1), on one track",
      kTopOps, &Some, &OpenTopOps},
     {"px", "a track drawn n pixels wide", kPixels, &Some, &OpenPixels},
     {"idle_gaps", "times of at least min_ns without an outermost slice",

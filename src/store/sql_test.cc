@@ -279,6 +279,7 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
   Track track;
   track.process = 1;
   track.thread = 2;
+  track.source = writer->Intern("api");
   const uint32_t track_id = writer->AddTrack(track);
   Series series;
   series.group = 1;
@@ -286,6 +287,7 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
   series.scope_id = 2;
   series.type = Series::Type::kDouble;
   series.name = writer->Intern("load");
+  series.source = writer->Intern("itt");
   const uint32_t series_id = writer->AddSeries(series);
   for (int i = 0; i < 4; ++i) {
     writer->BeginTick(1, int64_t{1'000'000'000} * i);
@@ -316,8 +318,8 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
   const std::pair<const char*, Strings> expected[] = {
       {"SELECT * FROM process", {"1|77|-|cat|-|5|-|running|-|0|-"}},
       {"SELECT * FROM thread", {"2|78|1|-|-|-|0"}},
-      {"SELECT * FROM track", {"1|thread|-|1|2|2"}},
-      {"SELECT * FROM series", {"1|load|-|-|gauge|thread|1|2|-|1"}},
+      {"SELECT * FROM track", {"1|thread|-|1|2|2|api|-|-|0|-"}},
+      {"SELECT * FROM series", {"1|load|-|-|gauge|thread|1|2|-|1|itt"}},
       {"SELECT * FROM counter ORDER BY ts",
        {"1|0|1.500000", "1|3000000000|4.500000"}},
       {"SELECT ts FROM counter WHERE series_id = 1 AND ts > 5 ORDER BY ts",
@@ -332,7 +334,7 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
       {"SELECT * FROM stack", {"1|-|main|-|-|12|-"}},
       {"SELECT * FROM flow", {"9|0|1"}},
       {"SELECT * FROM run", {"host|here"}},
-      {"SELECT * FROM loss", {"max-size|gone|3|-|8"}},
+      {"SELECT * FROM loss", {"max-size|gone|3|-|8|-"}},
       {"SELECT t.name, p.pid, s.name FROM slice s JOIN track k ON k.id = "
        "s.track_id JOIN thread t ON t.id = k.thread_id JOIN process p ON p.id "
        "= k.process_id WHERE s.dur > 0",

@@ -20,22 +20,6 @@ int64_t Shift(int64_t base, int64_t to, int64_t from) {
                               static_cast<uint64_t>(from));
 }
 
-// A row of a table by id, if it may be kept.
-template <typename Key, typename Row>
-void Put(std::map<Key, Row>& rows, RowBudget& budget, Key key, Row row,
-         size_t heap = 0) {
-  if (budget.Keep(heap) &&
-      (rows.contains(key) || budget.KeepNode(sizeof(Key) + sizeof(Row) + 8)))
-    rows.insert_or_assign(std::move(key), std::move(row));
-}
-template <typename Row>
-void Put(IdTable<Row>& rows, RowBudget& budget, uint32_t id, Row row,
-         size_t heap = 0) {
-  if (rows.Find(id) != nullptr ? budget.Keep(heap)
-                               : budget.KeepNode(sizeof(Row) + heap))
-    rows.Put(id, std::move(row));
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const Store>> Store::Open(const std::string& path) {
@@ -71,7 +55,8 @@ Result<std::shared_ptr<const Store>> Store::FromReader(
 
 Status Store::Load() {
   RowBudget budget(*reader_);
-  event_chunks_.frames_ = counter_chunks_.frames_ = reader_->frames().data();
+  for (ChunkList* list : {&event_chunks_, &counter_chunks_, &sample_chunks_})
+    list->frames_ = reader_->frames().data();
   std::string payload;
   for (uint32_t at = 0; at < reader_->frames().size(); ++at) {
     const FrameRef& frame = reader_->frames()[at];
@@ -81,94 +66,25 @@ Status Store::Load() {
     } else if (frame.kind == FrameKind::kCounters) {
       counter_chunks_.at_.push_back(at);
       event_count_ += frame.counters.values;
-    } else if (!reader_->Read(frame, payload)) {
-      NoteDamage(frame);
-    } else if (budget.Unpack(payload.size()) &&
-               !LoadFrame(frame, payload, budget)) {
+    } else if (frame.kind == FrameKind::kSamples) {
+      sample_chunks_.at_.push_back(at);
+      event_count_ += frame.samples.count;
+    } else if (!reader_->Read(frame, payload) ||
+               (budget.Unpack(payload.size()) &&
+                !rows_.Load(frame.kind, payload, budget))) {
       NoteDamage(frame);
     }
     TRY_OK(budget.status(path_));
   }
-  for (const auto& [ordinal, pair] : clock_rows_) clocks_.push_back(pair);
-  clock_rows_.clear();
+  for (const auto& [ordinal, pair] : rows_.clocks) clocks_.push_back(pair);
   std::sort(clocks_.begin(), clocks_.end(),
             [](const ClockPair& a, const ClockPair& b) {
               return a.monotonic_ns < b.monotonic_ns;
             });
+  for (const auto& [id, row] : series())
+    if (OfProgram(row)) program_groups_.insert(row.group);
   FindRange();
   return Ok();
-}
-
-bool Store::LoadFrame(const FrameRef& frame, const std::string& payload,
-                      RowBudget& budget) {
-  switch (frame.kind) {
-    case FrameKind::kStrings:
-      return DecodeStrings(payload, [&](uint32_t id, std::string_view text) {
-        Put(strings_, budget, id, std::string(text), HeapBytes(text.size()));
-      });
-    case FrameKind::kTracks:
-      return DecodeRows<Track>(payload,
-                               [&](Track r) { Put(tracks_, budget, r.id, r); });
-    case FrameKind::kProcesses:
-      return DecodeRows<Process>(
-          payload, [&](Process r) { Put(processes_, budget, r.number, r); });
-    case FrameKind::kThreads:
-      return DecodeRows<Thread>(
-          payload, [&](Thread r) { Put(threads_, budget, r.number, r); });
-    case FrameKind::kSeries:
-      return DecodeRows<Series>(
-          payload, [&](Series r) { Put(series_, budget, r.id, r); });
-    case FrameKind::kStacks:
-      return DecodeRows<StackRow>(payload, [&](StackRow r) {
-        if (r.is_frame)
-          Put(frames_, budget, r.id, r.frame);
-        else
-          Put(stacks_, budget, r.id, r.node);
-      });
-    case FrameKind::kArgs:
-      return DecodeRows<ArgSet>(payload, [&](ArgSet r) {
-        const size_t heap = r.args.capacity() * sizeof(Arg) + 16;
-        Put(args_, budget, r.id, std::move(r.args), heap);
-      });
-    case FrameKind::kClocks:
-      return DecodeRows<ClockRow>(payload, [&](ClockRow r) {
-        Put(clock_rows_, budget, r.ordinal, r.pair, sizeof(ClockPair));
-      });
-    case FrameKind::kLosses:
-      // Once more for each time they are listed.
-      return DecodeRows<LossRow>(payload, [&](LossRow r) {
-        const size_t heap = sizeof(Loss) + 2 * HeapBytes(r.loss.reason.size()) +
-                            2 * HeapBytes(r.loss.detail.size());
-        Put(losses_, budget, r.ordinal, std::move(r.loss), heap);
-      });
-    case FrameKind::kMeta:
-      return DecodeRows<MetaEntry>(payload, [&](MetaEntry r) {
-        const size_t heap = HeapBytes(r.key.size()) + HeapBytes(r.value.size());
-        Put(meta_, budget, std::move(r.key), std::move(r.value), heap);
-      });
-    case FrameKind::kTotals:
-      return LoadTotals(payload, budget);
-    default:
-      return true;  // of a newer sonde
-  }
-}
-
-bool Store::LoadTotals(const std::string& payload, RowBudget& budget) {
-  TotalsPart totals;
-  if (!DecodeTotals(payload, totals)) return false;
-  const bool whole = totals.which == 0;
-  std::vector<TrackTotal>& rows = whole ? whole_totals_ : dropped_totals_;
-  uint64_t& next = whole ? whole_parts_ : dropped_parts_;
-  if (totals.part == 0) {
-    rows.clear();
-    next = 0;
-  }
-  const bool ok = DecodeRows<TrackTotal>(totals.rows, [&](TrackTotal r) {
-    if (budget.Keep(r.KeptBytes())) rows.push_back(std::move(r));
-  });
-  next = ok && totals.part == next ? next + 1 : UINT64_MAX;
-  if (whole) has_whole_totals_ = next == totals.parts;
-  return ok;
 }
 
 void Store::FindRange() {
@@ -181,13 +97,15 @@ void Store::FindRange() {
     widen(f.events.begin_ns, f.events.end_ns);
   for (const FrameRef& f : counter_chunks_)
     widen(f.counters.begin_ns, f.counters.end_ns);
-  for (const auto& [number, process] : processes_) {
+  for (const FrameRef& f : sample_chunks_)
+    widen(f.samples.begin_ns, f.samples.end_ns);
+  for (const auto& [number, process] : processes()) {
     if (process.start_ns != kNoTime) widen(process.start_ns, process.start_ns);
     if (process.end_ns != kNoTime) widen(process.end_ns, process.end_ns);
   }
   for (const char* key : {"started_ns", "ended_ns"}) {
-    const auto at = meta_.find(key);
-    if (at == meta_.end()) continue;
+    const auto at = rows_.meta.find(key);
+    if (at == rows_.meta.end()) continue;
     const int64_t ns = std::strtoll(at->second.c_str(), nullptr, 10);
     widen(ns, ns);
   }
@@ -195,19 +113,19 @@ void Store::FindRange() {
 }
 
 uint32_t Store::FindString(std::string_view text) const {
-  for (uint32_t id = strings_.From(1); id != 0; id = strings_.From(id + 1))
-    if (*strings_.Find(id) == text) return id;
+  for (uint32_t id = strings().From(1); id != 0; id = strings().From(id + 1))
+    if (*strings().Find(id) == text) return id;
   return 0;
 }
 
 const std::vector<Arg>* Store::args(uint32_t set) const {
-  const auto at = args_.find(set);
-  return at == args_.end() ? nullptr : &at->second;
+  const auto at = rows_.args.find(set);
+  return at == rows_.args.end() ? nullptr : &at->second;
 }
 
-std::string Store::Meta(const std::string& key) const {
-  const auto at = meta_.find(key);
-  return at == meta_.end() ? "" : at->second;
+std::string Store::Meta(std::string_view key) const {
+  const auto at = rows_.meta.find(key);
+  return at == rows_.meta.end() ? "" : at->second;
 }
 
 int64_t Store::RealtimeOf(int64_t time_ns) const {
@@ -233,7 +151,7 @@ std::vector<Loss> Store::losses() const {
     loss.count = static_cast<uint64_t>(damage.bytes);
     out.push_back(std::move(loss));
   }
-  for (const auto& [ordinal, loss] : losses_) out.push_back(loss);
+  for (const auto& [ordinal, loss] : rows_.losses) out.push_back(loss);
   const std::lock_guard lock(late_->mutex);
   out.insert(out.end(), late_->damage_losses.begin(),
              late_->damage_losses.end());
@@ -251,12 +169,9 @@ void Store::NoteDamage(const FrameRef& chunk) const {
       fmt::format("damaged frame ({} bytes at byte {}{})", chunk.size,
                   chunk.offset, chunk.journal ? " of the journal" : "");
   loss.count = static_cast<uint64_t>(chunk.size);
-  if (chunk.kind == FrameKind::kEvents) {
-    loss.from_ns = chunk.events.begin_ns;
-    loss.to_ns = chunk.events.end_ns;
-  } else if (chunk.kind == FrameKind::kCounters) {
-    loss.from_ns = chunk.counters.begin_ns;
-    loss.to_ns = chunk.counters.end_ns;
+  if (const auto span = chunk.Chunk()) {
+    loss.from_ns = span->begin_ns;
+    loss.to_ns = span->end_ns;
   }
   late_->damage_losses.push_back(std::move(loss));
 }
@@ -305,6 +220,15 @@ bool Store::ReadTicks(const FrameRef& chunk, CounterTicks& out) const {
   return false;
 }
 
+bool Store::ReadSamples(const FrameRef& chunk, std::vector<Sample>& out) const {
+  thread_local std::string payload;
+  if (reader_->Read(chunk, payload) && DecodeSampleChunk(payload, out))
+    return true;
+  out.clear();
+  NoteDamage(chunk);
+  return false;
+}
+
 bool Store::ReadSeriesAggregates(const FrameRef& chunk,
                                  std::vector<SeriesAggregate>& out) const {
   thread_local std::string payload;
@@ -320,8 +244,8 @@ bool Store::ReadSeriesAggregates(const FrameRef& chunk,
     CounterTicks ticks;
     if (decoder.Decode(ticks)) {
       const auto type_of = [this](uint32_t id) {
-        const auto at = series_.find(id);
-        return at == series_.end() ? Series::Type::kInt : at->second.type;
+        const auto at = series().find(id);
+        return at == series().end() ? Series::Type::kInt : at->second.type;
       };
       CompressionMemory memory;
       CounterChunkInfo info;
@@ -345,8 +269,8 @@ std::vector<SeriesData> Store::ReadSeries(std::span<const uint32_t> ids,
   std::unordered_map<uint32_t, Wanted> wanted;
   std::set<uint32_t> groups;
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto row = series_.find(ids[i]);
-    if (row == series_.end()) continue;
+    const auto row = series().find(ids[i]);
+    if (row == series().end()) continue;
     wanted[ids[i]] = {i, row->second.type};
     groups.insert(row->second.group);
   }

@@ -14,13 +14,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/id_table.h"
 #include "trace/counter_chunk.h"
 #include "trace/event_chunk.h"
 #include "trace/model.h"
 #include "trace/reader.h"
-#include "trace/row_budget.h"
-#include "trace/tables.h"
+#include "trace/rows.h"
+#include "trace/sample_chunk.h"
 
 namespace sonde {
 
@@ -54,6 +53,7 @@ struct OpTotal {
   uint64_t max_ns = 0;
   uint64_t p50_ns = 0;
   uint64_t p99_ns = 0;
+  bool device = false;  // time of a device, beside the host's
 };
 
 // Some of the frames of a reader, in its order. A list, not copies: a trace may
@@ -115,25 +115,23 @@ class Store {
   const TraceReader& reader() const { return *reader_; }
 
   // "" for 0, "?" for an id whose string was lost.
-  std::string_view Str(uint32_t id) const {
-    const std::string* const text = strings_.Find(id);
-    return text ? std::string_view(*text) : id == 0 ? "" : "?";
-  }
-  const IdTable<std::string>& strings() const { return strings_; }
+  std::string_view Str(uint32_t id) const { return rows_.Str(id); }
+  const IdTable<std::string>& strings() const { return rows_.strings; }
   // 0 if there is no such string.
   uint32_t FindString(std::string_view text) const;
 
   // Rows that exist, by id.
-  const std::map<uint32_t, Track>& tracks() const { return tracks_; }
-  const std::map<uint32_t, Process>& processes() const { return processes_; }
-  const std::map<uint32_t, Thread>& threads() const { return threads_; }
-  const std::map<uint32_t, Series>& series() const { return series_; }
-  const IdTable<StackFrame>& frames() const { return frames_; }
-  const IdTable<StackNode>& stacks() const { return stacks_; }
+  const Rows& rows() const { return rows_; }
+  const std::map<uint32_t, Track>& tracks() const { return rows_.tracks; }
+  const std::map<uint32_t, Process>& processes() const {
+    return rows_.processes;
+  }
+  const std::map<uint32_t, Thread>& threads() const { return rows_.threads; }
+  const std::map<uint32_t, Series>& series() const { return rows_.series; }
+  const IdTable<StackFrame>& frames() const { return rows_.frames; }
+  const IdTable<StackNode>& stacks() const { return rows_.stacks; }
   const std::vector<Arg>* args(uint32_t set) const;
-  const std::map<uint32_t, std::vector<Arg>>& arg_sets() const { return args_; }
-  const std::map<std::string, std::string>& meta() const { return meta_; }
-  std::string Meta(const std::string& key) const;
+  std::string Meta(std::string_view key) const;
   const std::vector<ClockPair>& clocks() const { return clocks_; }
   std::vector<Loss> losses() const;
 
@@ -147,6 +145,7 @@ class Store {
   // Chunks in the order they were written.
   const ChunkList& event_chunks() const { return event_chunks_; }
   const ChunkList& counter_chunks() const { return counter_chunks_; }
+  const ChunkList& sample_chunks() const { return sample_chunks_; }
 
   // Columns of one chunk; `mask` of EventColumnMask. False if it is damaged,
   // which is then in losses().
@@ -157,6 +156,7 @@ class Store {
   bool ReadLod(const FrameRef& chunk, bool coarse,
                std::vector<LodRow>& out) const;
   bool ReadTicks(const FrameRef& chunk, CounterTicks& out) const;
+  bool ReadSamples(const FrameRef& chunk, std::vector<Sample>& out) const;
   bool ReadSeriesAggregates(const FrameRef& chunk,
                             std::vector<SeriesAggregate>& out) const;
   // For reading a chunk's columns step by step. `out` views into `payload`.
@@ -173,15 +173,23 @@ class Store {
   // `--max-size` gave up.
   const std::vector<TrackTotal>& totals() const;
 
-  // False for what sonde itself puts on the timeline: the images of processes,
-  // and the session.
+  // Whether the program, or somebody on its behalf, made a track or a series:
+  // not so what the collector puts on the timeline (the images of processes,
+  // the session) and what it samples.
+  template <typename Row>
+  bool OfProgram(const Row& row) const {
+    return rows_.OfProgram(row);
+  }
   bool OfTheProgram(uint32_t track) const;
+  bool OfProgramGroup(uint32_t group) const {
+    return program_groups_.contains(group);
+  }
 
-  // Cost by name, most expensive first. Events that begin in the window count,
-  // with their whole duration. `track` 0: all of the program. From the totals
-  // and the chunks' aggregates; only chunks at the window's borders are
-  // decoded. Self times at the borders of a window and of a cut-off recording
-  // are exact unless a slice has more than 2^18 slices inside it.
+  // Cost by name, most expensive first, of devices apart. Events that begin in
+  // the window count, with their whole duration. `track` 0: all of the program.
+  // From the totals and the chunks' aggregates; only chunks at the window's
+  // borders are decoded. Self times at the borders of a window and of a cut-off
+  // recording are exact unless a slice has more than 2^18 slices inside it.
   std::vector<OpTotal> TopOps(TimeRange window = {}, uint32_t track = 0) const;
 
  private:
@@ -189,9 +197,6 @@ class Store {
   static Result<std::shared_ptr<const Store>> FromReader(
       TraceReader reader, const std::string& path);
   Status Load();
-  bool LoadFrame(const FrameRef& frame, const std::string& payload,
-                 RowBudget& budget);
-  bool LoadTotals(const std::string& payload, RowBudget& budget);
   void FindRange();
   std::vector<int64_t> InnerBefore(size_t chunk) const;
 
@@ -206,25 +211,14 @@ class Store {
 
   std::string path_;
   std::shared_ptr<const TraceReader> reader_;
-  IdTable<std::string> strings_;
-  std::map<uint32_t, Track> tracks_;
-  std::map<uint32_t, Process> processes_;
-  std::map<uint32_t, Thread> threads_;
-  std::map<uint32_t, Series> series_;
-  IdTable<StackFrame> frames_;
-  IdTable<StackNode> stacks_;
-  std::map<uint32_t, std::vector<Arg>> args_;
-  std::map<std::string, std::string> meta_;
-  std::map<uint64_t, ClockPair> clock_rows_;
+  Rows rows_;
   std::vector<ClockPair> clocks_;
-  std::map<uint64_t, Loss> losses_;
-  std::vector<TrackTotal> whole_totals_, dropped_totals_;
-  uint64_t whole_parts_ = 0, dropped_parts_ = 0;  // taken in, one by one
-  bool has_whole_totals_ = false;
+  std::set<uint32_t> program_groups_;
   TimeRange range_{0, 0};
   uint64_t event_count_ = 0;
   ChunkList event_chunks_;
   ChunkList counter_chunks_;
+  ChunkList sample_chunks_;
   std::shared_ptr<Late> late_;
 };
 

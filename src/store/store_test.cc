@@ -54,6 +54,7 @@ TEST(StoreTest, TopOpsAreOfTheProgramUnlessATrackIsNamed) {
   Track images, loader;
   images.kind = Track::Kind::kProcess;
   images.name = w->Intern("images");
+  images.source = w->Intern("tree");
   loader.kind = Track::Kind::kThread;
   const uint32_t ours = w->AddTrack(images), theirs = w->AddTrack(loader);
   Event event;

@@ -132,7 +132,7 @@ std::vector<int64_t> Store::InnerBefore(size_t chunk) const {
 }
 
 const std::vector<TrackTotal>& Store::totals() const {
-  if (has_whole_totals_) return whole_totals_;
+  if (rows_.has_totals) return rows_.totals;
   {
     const std::lock_guard lock(late_->mutex);
     if (late_->totals_ready) return late_->totals;
@@ -144,7 +144,7 @@ const std::vector<TrackTotal>& Store::totals() const {
     sum.name = row.name;
     sum.Merge(row);
   };
-  for (const TrackTotal& row : dropped_totals_) add(row.track, row.aggregate);
+  for (const TrackTotal& row : rows_.given_up) add(row.track, row.aggregate);
   std::vector<NameAggregate> rows;
   bool stopped = false;
   // Chunks of the journal have no sums of their own.
@@ -188,9 +188,13 @@ bool Store::OfTheProgram(uint32_t track) const {
 }
 
 std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
-  std::unordered_map<uint32_t, NameAggregate> sums;
-  const auto add = [&](const NameAggregate& row) {
-    NameAggregate& sum = sums[row.name];
+  // By name: of the host, of devices.
+  std::unordered_map<uint32_t, NameAggregate> sums[2];
+  const auto add = [&](uint32_t id, const NameAggregate& row) {
+    const auto at = tracks().find(id);
+    const bool device =
+        at != tracks().end() && at->second.kind == Track::Kind::kQueue;
+    NameAggregate& sum = sums[device ? 1 : 0][row.name];
     sum.name = row.name;
     sum.Merge(row);
   };
@@ -199,11 +203,10 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
   };
   if (window.begin_ns <= range_.begin_ns && window.end_ns > range_.end_ns) {
     for (const TrackTotal& row : totals())
-      if (wanted(row.track)) add(row.aggregate);
+      if (wanted(row.track)) add(row.track, row.aggregate);
   } else {
     std::vector<NameAggregate> rows;
     EventColumns events;
-    Tally tally;
     for (size_t at = 0; at < event_chunks_.size(); ++at) {
       if (StopScope::Asked()) break;
       const FrameRef& chunk = event_chunks_[at];
@@ -214,10 +217,11 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
       if (!chunk.journal && info.begin_ns >= window.begin_ns &&
           info.end_ns < window.end_ns) {
         if (ReadAggregates(chunk, rows))
-          for (const NameAggregate& row : rows) add(row);
+          for (const NameAggregate& row : rows) add(info.track, row);
         continue;
       }
       if (!ReadEvents(chunk, kMaskAll, events)) continue;
+      Tally tally;
       SelfTimes self(InnerBefore(at));
       for (size_t i = 0; i < events.size(); ++i) {
         const int64_t begin = events.end_ns[i] - events.dur_ns[i];
@@ -226,18 +230,18 @@ std::vector<OpTotal> Store::TopOps(TimeRange window, uint32_t track) const {
           tally.Add(events.name[i], static_cast<uint64_t>(events.dur_ns[i]),
                     self_ns);
       }
+      tally.TakeAll([&](const NameAggregate& row) { add(info.track, row); });
     }
-    tally.TakeAll(add);
   }
   std::vector<OpTotal> out;
-  out.reserve(sums.size());
-  for (const auto& entry : sums) {
-    const NameAggregate& sum = entry.second;
-    // Sums without an event are damage; they must not look like one.
-    if (sum.count == 0 || sum.min > sum.max) continue;
-    out.push_back({sum.name, sum.count, sum.sum, sum.self, sum.min, sum.max,
-                   sum.Quantile(0.5), sum.Quantile(0.99)});
-  }
+  for (const bool device : {false, true})
+    for (const auto& entry : sums[device ? 1 : 0]) {
+      const NameAggregate& sum = entry.second;
+      // Sums without an event are damage; they must not look like one.
+      if (sum.count == 0 || sum.min > sum.max) continue;
+      out.push_back({sum.name, sum.count, sum.sum, sum.self, sum.min, sum.max,
+                     sum.Quantile(0.5), sum.Quantile(0.99), device});
+    }
   std::sort(out.begin(), out.end(), [](const OpTotal& a, const OpTotal& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
   });

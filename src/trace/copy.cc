@@ -4,6 +4,8 @@
 #include <set>
 #include <span>
 
+#include "trace/fields.h"
+
 namespace sonde {
 namespace {
 
@@ -29,6 +31,7 @@ class Copier {
       next_ordinal_ = 0;
       for (const FrameRef* frame : frames) Ticks(*frame);
     }
+    for (const FrameRef* frame : rows_.samples) Samples(*frame);
     return std::move(copied_);
   }
 
@@ -56,58 +59,92 @@ class Copier {
   };
   uint32_t String(uint32_t id) const { return strings_[id]; }
 
-  void Strings() {
-    std::vector<uint32_t> ids;
-    for (const auto& row : rows_.strings) ids.push_back(row.first);
-    std::sort(ids.begin(), ids.end());
-    for (const uint32_t id : ids) {
-      const uint32_t now = to_.Intern(rows_.strings.at(id));
-      strings_.Put(id, now, ids.size());
-      if (now == id && copied_.same_strings + 1 == id) ++copied_.same_strings;
+  // Turns old ids into new ones in the fields of a row.
+  class NewIds {
+   public:
+    explicit NewIds(const Copier& copier) : copier_(copier) {}
+    template <typename T>
+    void Number(const char*, T&) {}
+    void Time(const char*, int64_t&) {}
+    void Cost(const char*, int64_t&) {}
+    void Text(const char*, std::string&) {}
+    template <typename Enum, typename Words>
+    void Choice(const char*, Enum&, const Words&, Enum) {}
+    void String(const char*, uint32_t& id) { id = copier_.String(id); }
+    void Ref(FrameKind kind, const char*, uint32_t& id) {
+      if (kind == FrameKind::kDevices) id = copier_.devices_[id];
+      if (kind == FrameKind::kModules) id = copier_.modules_[id];
+      if (kind != FrameKind::kTracks) return;
+      const auto at = copier_.copied_.tracks.find(id);
+      id = at == copier_.copied_.tracks.end() ? 0 : at->second;
     }
+
+   private:
+    const Copier& copier_;
+  };
+  template <typename Row>
+  Row Renamed(Row row) const {
+    NewIds ids(*this);
+    VisitFields(ids, row);
+    return row;
+  }
+
+  template <typename Row, typename Take>
+  static void ForEach(const IdTable<Row>& rows, Take take) {
+    for (uint32_t id = rows.From(1); id != 0;
+         id = id == UINT32_MAX ? 0 : rows.From(id + 1))
+      take(id, *rows.Find(id));
+  }
+
+  void Strings() {
+    ForEach(rows_.strings, [&](uint32_t id, const std::string& text) {
+      const uint32_t now = to_.Intern(text);
+      strings_.Put(id, now, rows_.strings.size());
+      if (now == id && copied_.same_strings + 1 == id) ++copied_.same_strings;
+    });
   }
 
   void Rows() {
-    for (const auto& [key, row] : rows_.meta) to_.PutMeta(key, row.value);
-    for (const auto& [ordinal, row] : rows_.clocks) to_.AddClock(row.pair);
-    for (auto [number, row] : rows_.processes) {
+    for (const auto& [key, value] : rows_.meta) to_.PutMeta(key, value);
+    for (const auto& [ordinal, pair] : rows_.clocks) to_.AddClock(pair);
+    for (const auto& [number, row] : rows_.processes) {
       if (!Dense(number, rows_.processes.size())) continue;
-      row.name = String(row.name);
-      row.cmdline = String(row.cmdline);
-      to_.PutProcess(row);
-      copied_.processes[number] = row;
+      to_.PutProcess(copied_.processes[number] = Renamed(row));
     }
-    for (auto [number, row] : rows_.threads) {
+    for (const auto& [number, row] : rows_.threads) {
       if (!Dense(number, rows_.threads.size())) continue;
-      row.name = String(row.name);
-      to_.PutThread(row);
-      copied_.threads[number] = row;
+      to_.PutThread(copied_.threads[number] = Renamed(row));
     }
+    for (const auto& [id, row] : rows_.devices)
+      devices_.Put(id, to_.AddDevice(Renamed(row)), rows_.devices.size());
+    for (const auto& [id, row] : rows_.modules)
+      modules_.Put(id, to_.AddModule(Renamed(row)), rows_.modules.size());
     for (auto [id, row] : rows_.tracks) {
       row.id = id;  // of one only events tell of, there is nothing else
       if (!EventsOf(row)) continue;
-      row.name = String(row.name);
-      const uint32_t now = copied_.tracks[id] = to_.AddTrack(row);
+      const uint32_t now = to_.AddTrack(Renamed(row));
+      copied_.tracks[id] = now;
       if (now == id && copied_.same_tracks + 1 == id) ++copied_.same_tracks;
     }
-    for (auto [id, row] : rows_.series) {
+    for (const auto& [id, row] : rows_.series) {
       if (row.group == 0 || !Dense(row.group, rows_.series.size()) ||
           (range_.series && !range_.series(row)))
         continue;
-      row.name = String(row.name);
-      row.label = String(row.label);
-      row.unit = String(row.unit);
       groups_.insert(row.group);
-      const uint32_t now = to_.AddSeries(row);
+      const uint32_t now = to_.AddSeries(Renamed(row));
       series_.Put(id, now, rows_.series.size());
       if (now == id && copied_.same_series + 1 == id) ++copied_.same_series;
     }
-    for (const auto& [ordinal, row] : rows_.losses) {
-      if (range_.losses && !range_.losses(row)) continue;
-      const size_t now = to_.AddLoss(row.loss);
+    for (const auto& [ordinal, loss] : rows_.losses) {
+      if (range_.losses && !range_.losses(ordinal, loss)) continue;
+      const size_t now = to_.AddLoss(loss);
       if (now == ordinal && copied_.same_losses == ordinal)
         ++copied_.same_losses;
     }
+    std::vector<NotCollected> missing;
+    for (const auto& [ordinal, row] : rows_.not_collected)
+      missing.push_back(row);
+    to_.PutNotCollected(missing);
     Stacks();
     Args();
     for (TrackTotal total : rows_.given_up) {
@@ -115,6 +152,10 @@ class Copier {
       total.track = track == copied_.tracks.end() ? 0 : track->second;
       total.aggregate.name = String(total.aggregate.name);
       if (total.track != 0) to_.AddGivenUp(total);
+    }
+    for (SampleSum sum : rows_.given_up_samples) {
+      sum.stack = stacks_[sum.stack];
+      to_.AddGivenUp(sum);
     }
   }
 
@@ -138,15 +179,18 @@ class Copier {
 
   void Stacks() {
     Ids frames;
-    for (auto [id, row] : rows_.frames) {
-      row.function = String(row.function);
-      row.module = String(row.module);
-      row.file = String(row.file);
-      frames.Put(id, to_.AddFrame(row), rows_.frames.size());
-    }
-    for (const auto& [id, row] : rows_.stacks)
+    ForEach(rows_.frames, [&](uint32_t id, const StackFrame& row) {
+      frames.Put(id, to_.AddFrame(Renamed(row)), rows_.frames.size());
+    });
+    ForEach(rows_.stacks, [&](uint32_t id, const StackNode& row) {
       stacks_.Put(id, to_.AddStack({stacks_[row.parent], frames[row.frame]}),
                   rows_.stacks.size());
+    });
+    for (const auto& [key, row] : rows_.symbols) {
+      Symbol symbol = Renamed(row);
+      symbol.frame = frames[row.frame];
+      if (symbol.frame != 0) to_.AddSymbol(symbol);
+    }
   }
 
   std::optional<uint64_t> EventsOf(const Track& row) const {
@@ -234,6 +278,20 @@ class Copier {
     copied_.last_ns = std::max(copied_.last_ns, time_ns);
   }
 
+  void Samples(const FrameRef& frame) {
+    std::string payload;
+    std::vector<Sample> samples;
+    if (!from_.Read(frame, payload) || !DecodeSampleChunk(payload, samples)) {
+      Damaged(frame);
+      return;
+    }
+    for (Sample& sample : samples) {
+      sample.stack = stacks_[sample.stack];
+      to_.AddSample(sample);
+      copied_.last_ns = std::max(copied_.last_ns, sample.time_ns);
+    }
+  }
+
   // 0 if its row is not there or says something else.
   uint32_t SeriesOf(uint32_t group, uint32_t series) const {
     const uint32_t id = series_[series];
@@ -250,7 +308,7 @@ class Copier {
   const CopyRange& range_;
   TraceWriter& to_;
   Copied copied_;
-  Ids strings_, series_, stacks_, args_;
+  Ids strings_, series_, stacks_, args_, devices_, modules_;
   std::set<uint32_t> groups_;  // that have a series
   std::set<uint32_t> live_;    // series of a group that have a value
   uint64_t next_ordinal_ = 0;

@@ -18,7 +18,7 @@ struct CopyRange {
   std::function<std::optional<uint64_t>(const Track&)> events;
   std::function<uint64_t(uint32_t group)> ticks;
   std::function<bool(const Series&)> series;
-  std::function<bool(const LossRow&)> losses;
+  std::function<bool(uint64_t ordinal, const Loss&)> losses;
 };
 
 // What became of it.

@@ -411,8 +411,8 @@ TEST(FullDisk, TheTraceStopsIsFinishedAndSaysWhatItLost) {
     if (f.kind == FrameKind::kEvents) kept += f.events.count;
     if (f.kind == FrameKind::kLosses)
       DecodeRows<LossRow>(payload, [&](LossRow row) {
-        EXPECT_EQ(row.loss.reason, "disk-full");
-        lost = row.loss.count;
+        EXPECT_EQ(row.row.reason, "disk-full");
+        lost = row.row.count;
       });
     if (f.kind == FrameKind::kMeta)
       DecodeRows<MetaEntry>(payload, [&](MetaEntry row) { exit = row.value; });

@@ -92,6 +92,7 @@ void EventColumns::AddRare(const Event& event) {
   put(EventColumn::kStack, event.stack);
   put(EventColumn::kFlowIn, event.flow_in);
   put(EventColumn::kFlowOut, event.flow_out);
+  put(EventColumn::kClass, static_cast<uint64_t>(event.cls));
 }
 
 Event EventColumns::At(size_t i) const {
@@ -107,6 +108,7 @@ Event EventColumns::At(size_t i) const {
   event.stack = static_cast<uint32_t>(Rare(EventColumn::kStack, i));
   event.flow_in = Rare(EventColumn::kFlowIn, i);
   event.flow_out = Rare(EventColumn::kFlowOut, i);
+  event.cls = static_cast<Event::Class>(Rare(EventColumn::kClass, i) & 3);
   return event;
 }
 

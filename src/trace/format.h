@@ -36,6 +36,12 @@ enum class FrameKind : uint8_t {
   kTotals = 13,
   kIndex = 14,
   kEnd = 15,
+  kDevices = 16,
+  kModules = 17,
+  kSymbols = 18,
+  kNotCollected = 19,
+  kSamples = 20,
+  kSampleSums = 21,
 };
 
 enum FrameFlag : uint16_t {
@@ -56,11 +62,12 @@ enum class EventColumn : uint8_t {
   kStack = 8,
   kFlowIn = 9,
   kFlowOut = 10,
+  kClass = 11,
   kLod = 16,         // a node for every 16 events of a depth
   kLodCoarse = 17,   // a node for every 1024 events of a depth
   kAggregates = 18,  // a row for every name
 };
-inline constexpr uint8_t kValueColumns = 11;
+inline constexpr uint8_t kValueColumns = 12;
 
 enum class CounterColumn : uint8_t {
   kTime = 0,
@@ -69,6 +76,14 @@ enum class CounterColumn : uint8_t {
   kIds = 3,
   kValues = 4,
   kAggregates = 18,
+};
+
+enum class SampleColumn : uint8_t {
+  kTime = 0,
+  kThread = 1,
+  kStack = 2,
+  kWeight = 3,
+  kFlags = 4,
 };
 
 enum class ColumnCoding : uint8_t { kPlain = 0, kZstd = 1, kConstant = 2 };

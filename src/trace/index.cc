@@ -2,6 +2,45 @@
 
 namespace sonde {
 
+bool IsChunk(FrameKind kind) {
+  return kind == FrameKind::kEvents || kind == FrameKind::kCounters ||
+         kind == FrameKind::kSamples;
+}
+
+std::optional<ChunkSpan> IndexEntry::Chunk() const {
+  switch (kind) {
+    case FrameKind::kEvents:
+      return ChunkSpan{events.track, events.first_ordinal, events.count,
+                       events.count, events.begin_ns,      events.end_ns};
+    case FrameKind::kCounters:
+      return ChunkSpan{counters.group,    counters.first_ordinal,
+                       counters.ticks,    counters.values,
+                       counters.begin_ns, counters.end_ns};
+    case FrameKind::kSamples:
+      return ChunkSpan{0,
+                       samples.first_ordinal,
+                       samples.count,
+                       samples.count,
+                       samples.begin_ns,
+                       samples.end_ns};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool IndexEntry::DecodeChunk(ByteReader& in) {
+  switch (kind) {
+    case FrameKind::kEvents:
+      return events.Decode(in);
+    case FrameKind::kCounters:
+      return counters.Decode(in);
+    case FrameKind::kSamples:
+      return samples.Decode(in);
+    default:
+      return true;
+  }
+}
+
 std::string EncodeIndex(std::span<const IndexEntry> entries) {
   ByteWriter out;
   out.Varint(entries.size());
@@ -16,6 +55,7 @@ std::string EncodeIndex(std::span<const IndexEntry> entries) {
     sequence = entry.sequence + 1;
     if (entry.kind == FrameKind::kEvents) entry.events.Encode(out);
     if (entry.kind == FrameKind::kCounters) entry.counters.Encode(out);
+    if (entry.kind == FrameKind::kSamples) entry.samples.Encode(out);
   }
   return out.Take();
 }
@@ -45,10 +85,7 @@ bool DecodeIndex(std::string_view payload, int64_t end_offset,
     entry.sequence = sequence + static_cast<uint32_t>(in.Signed());
     offset += static_cast<uint64_t>(entry.size);
     sequence = entry.sequence + 1;
-    if (entry.kind == FrameKind::kEvents && !entry.events.Decode(in))
-      return false;
-    if (entry.kind == FrameKind::kCounters && !entry.counters.Decode(in))
-      return false;
+    if (!entry.DecodeChunk(in)) return false;
     if (!in.ok() || entry.offset < behind || entry.offset > end_offset ||
         entry.size < kSmallest || entry.size > kSmallest + kMaxPayload ||
         entry.size > end_offset - entry.offset)

@@ -2,6 +2,7 @@
 #define SONDE_TRACE_INDEX_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +11,19 @@
 #include "trace/counter_chunk.h"
 #include "trace/event_chunk.h"
 #include "trace/format.h"
+#include "trace/sample_chunk.h"
 
 namespace sonde {
+
+// What a chunk of any kind covers. Chunks of one kind and stream follow one
+// another by their ordinals.
+struct ChunkSpan {
+  uint32_t stream = 0;         // its track or group
+  uint64_t first_ordinal = 0;  // events, ticks or samples before it, ever
+  uint64_t count = 0;          // events, ticks or samples
+  uint64_t values = 0;         // events, counter values or samples
+  int64_t begin_ns = 0, end_ns = 0;
+};
 
 // Where a frame stands and, for chunks, what is in it: all a reader needs to
 // decide whether to read it.
@@ -22,7 +34,15 @@ struct IndexEntry {
   uint32_t sequence = 0;
   EventChunkInfo events;      // kEvents only
   CounterChunkInfo counters;  // kCounters only
+  SampleChunkInfo samples;    // kSamples only
+
+  // Nothing of a frame that is no chunk.
+  std::optional<ChunkSpan> Chunk() const;
+  // What a chunk's payload says before its columns. False if damaged; true of a
+  // frame that is no chunk.
+  bool DecodeChunk(ByteReader& in);
 };
+bool IsChunk(FrameKind kind);
 
 // An index is a run of kIndex frames of at most so many entries.
 inline constexpr size_t kIndexPart = 64 << 10;

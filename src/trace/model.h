@@ -24,6 +24,7 @@ struct Track {
     kProcess = 2,  // what a process did, e.g. its images from exec to exec
     kMachine = 3,  // what concerns the whole recording: marks, pauses
     kCustom = 4,   // a row the program made
+    kQueue = 5,    // what a device worked off, one thing after the other
   };
 
   uint32_t id = 0;
@@ -31,6 +32,11 @@ struct Track {
   uint32_t process = 0;  // Process::number, 0 if none
   uint32_t thread = 0;   // Thread::number, 0 if none
   uint32_t name = 0;     // string id
+  uint32_t source = 0;   // string id: who made it (trace/sources.h)
+  uint32_t device = 0;   // Device::id, 0 if none
+  uint32_t parent = 0;   // id of the track that this one is drawn under
+  uint32_t order = 0;    // among the tracks of one parent
+  uint32_t clock = 0;    // string id of the clock its times came from; 0: ours
 };
 
 // One process from its fork to its exit, through any number of execs. Known by
@@ -91,29 +97,33 @@ struct Series {
   uint32_t unit = 0;      // string id: "ns", "bytes", "1"
   Kind kind = Kind::kGauge;
   Type type = Type::kInt;
+  // String id: who counts (trace/sources.h). Programs name their counters as
+  // they like, also as we name ours, so that a name alone says nothing.
+  uint32_t source = 0;
 };
 
-// Who made it. Programs name their counters as they like, also as we name ours,
-// so that a name alone says nothing: the groups below are of the samplers,
-// those from here on of programs that annotate themselves.
-inline constexpr uint32_t kFirstProgramGroup = 8;
-inline bool IsProgramGroup(uint32_t group) {
-  return group >= kFirstProgramGroup;
-}
-inline bool OfProgram(const Series& series) {
-  return IsProgramGroup(series.group);
-}
-// Programs make rows of threads and rows of their own; those of processes and
-// of the machine are ours.
-inline bool OfProgram(const Track& track) {
-  return track.kind == Track::Kind::kThread ||
-         track.kind == Track::Kind::kCustom;
-}
+// An accelerator of the machine.
+struct Device {
+  uint32_t id = 0;
+  uint32_t source = 0;  // string id: who told of it, "nvml"
+  uint32_t vendor = 0;  // string id: "nvidia"
+  uint32_t name = 0;    // string id: its model
+  uint32_t uuid = 0;    // string id, 0 if not known
+  uint32_t index = 0;   // as its vendor's tools count, from 0
+};
 
 // One event on a track: a slice from begin_ns to begin_ns + dur_ns, or an
 // instant (dur_ns is 0).
 struct Event {
   enum class Kind : uint8_t { kSlice = 0, kInstant = 1 };
+  // Whose time it is. A device works beside the host, so its time is never
+  // added to the host's.
+  enum class Class : uint8_t {
+    kProgram = 0,   // what the program says it does
+    kCall = 1,      // a call into a library that somebody watched
+    kDevice = 2,    // work of a device
+    kOperator = 3,  // an operator of a model
+  };
   enum Flag : uint8_t {
     kUnfinished = 1,  // it had not ended; dur_ns reaches to its process's death
   };
@@ -129,6 +139,7 @@ struct Event {
   uint32_t stack = 0;     // stack id
   uint64_t flow_in = 0;   // ends the arrow of this id
   uint64_t flow_out = 0;  // begins the arrow of this id
+  Class cls = Class::kProgram;
 };
 
 // One named argument of an event. Sets of them are interned as a whole.
@@ -144,15 +155,37 @@ struct Arg {
   bool operator==(const Arg&) const = default;
 };
 
-// One frame of a stack: a function in a module. Any of the four may be 0.
+// A file that code runs from: a program, a library.
+struct Module {
+  uint32_t id = 0;
+  uint32_t path = 0;      // string id
+  uint32_t build_id = 0;  // string id: hexadecimal digits, 0 if it has none
+};
+
+// One frame of a stack: a place in a module, which Symbol rows name later, or a
+// function that is known by name at once. What is not known is 0.
 struct StackFrame {
   uint32_t function = 0;  // string id
-  uint32_t module = 0;    // string id
+  uint32_t module = 0;    // Module::id
   uint32_t file = 0;      // string id
   uint32_t line = 0;
   uint64_t offset = 0;  // in the module
 
   bool operator==(const StackFrame&) const = default;
+};
+// Stacks are found by the bytes of their frames.
+static_assert(sizeof(StackFrame) == 24);
+
+// What a frame that is only a place is called. A place in code that the
+// compiler put into other functions has several rows: depth 0 is the innermost.
+struct Symbol {
+  uint32_t frame = 0;
+  uint32_t depth = 0;
+  uint32_t function = 0;  // string id
+  uint32_t file = 0;      // string id
+  uint32_t line = 0;
+  uint32_t inlined = 0;  // 1: into the function of the next depth
+  uint32_t loop = 0;     // line of the innermost loop around it, 0 if none
 };
 
 // A node of the stack tree: `frame` called from the stack `parent`.
@@ -161,6 +194,29 @@ struct StackNode {
   uint32_t frame = 0;
 
   bool operator==(const StackNode&) const = default;
+};
+
+// A moment at which somebody looked what a thread was doing.
+struct Sample {
+  enum Flag : uint8_t {
+    kWaiting = 1,      // the thread did not run
+    kApproximate = 2,  // callers may be those of a moment later
+  };
+
+  int64_t time_ns = 0;
+  uint32_t thread = 0;     // Thread::number
+  uint32_t stack = 0;      // stack id; 0: not known
+  uint64_t weight_ns = 0;  // the time that the sample stands for
+  uint8_t flags = 0;
+};
+
+// Samples of one thread with one stack and the same flags, together.
+struct SampleSum {
+  uint32_t thread = 0;
+  uint32_t stack = 0;
+  uint32_t flags = 0;
+  uint64_t count = 0;
+  uint64_t weight_ns = 0;
 };
 
 // The same moment on several clocks. Timestamps are of the first; the others
@@ -178,6 +234,15 @@ struct Loss {
   uint64_t count = 0;  // of what `detail` says; 0 if it cannot be known
   int64_t from_ns = kNoTime;
   int64_t to_ns = kNoTime;
+  std::string source = {};  // whose data it was; empty: of the trace itself
+};
+
+// A source that could not be used: which, why, and the one command or setting
+// that enables it.
+struct NotCollected {
+  std::string source;
+  std::string why;
+  std::string cure;
 };
 
 }  // namespace sonde

@@ -16,10 +16,6 @@ namespace {
 // near, and a hostile file has many of them.
 constexpr size_t kFirstWindow = 1 << 10, kLastWindow = 256 << 10;
 
-bool IsChunk(FrameKind kind) {
-  return kind == FrameKind::kEvents || kind == FrameKind::kCounters;
-}
-
 // The next place at or behind `from` where `magic` begins something that
 // `is_one` accepts, or `to`.
 template <typename Accept>
@@ -268,9 +264,7 @@ bool TraceReader::TakeFrame(const Source& source, bool journal, int64_t offset,
   if (header->version != 0) return true;  // of a newer sonde
   if (IsChunk(ref.kind)) {
     ByteReader in(bytes);
-    const bool ok = ref.kind == FrameKind::kEvents ? ref.events.Decode(in)
-                                                   : ref.counters.Decode(in);
-    if (!ok) return false;
+    if (!ref.DecodeChunk(in)) return false;
   }
   if (ref.kind != FrameKind::kIndex && ref.kind != FrameKind::kEnd)
     frames_.push_back(ref);
@@ -288,27 +282,19 @@ void TraceReader::Merge() {
                      return a.journal && !b.journal;
                    });
   std::map<std::pair<FrameKind, uint32_t>, uint64_t> in_file;
-  const auto stream = [](const FrameRef& f) {
-    return std::pair(f.kind, f.kind == FrameKind::kEvents ? f.events.track
-                                                          : f.counters.group);
-  };
-  const auto ordinal = [](const FrameRef& f) {
-    return f.kind == FrameKind::kEvents ? f.events.first_ordinal
-                                        : f.counters.first_ordinal;
-  };
   for (const FrameRef& f : frames_) {
-    if (!journal_ || f.journal || !IsChunk(f.kind)) continue;
-    const uint64_t count =
-        f.kind == FrameKind::kEvents ? f.events.count : f.counters.ticks;
-    uint64_t& covered = in_file[stream(f)];
-    covered = std::max(covered, ordinal(f) + count);
+    const auto chunk = f.Chunk();
+    if (!journal_ || f.journal || !chunk) continue;
+    uint64_t& covered = in_file[{f.kind, chunk->stream}];
+    covered = std::max(covered, chunk->first_ordinal + chunk->count);
   }
   std::optional<uint32_t> last;  // of the file
   std::erase_if(frames_, [&](const FrameRef& f) {
     if (!f.journal) return std::exchange(last, f.sequence) == f.sequence;
-    if (!IsChunk(f.kind)) return false;
-    const auto at = in_file.find(stream(f));
-    return at != in_file.end() && ordinal(f) < at->second;
+    const auto chunk = f.Chunk();
+    if (!chunk) return false;
+    const auto at = in_file.find({f.kind, chunk->stream});
+    return at != in_file.end() && chunk->first_ordinal < at->second;
   });
 }
 

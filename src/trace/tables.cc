@@ -1,5 +1,8 @@
 #include "trace/tables.h"
 
+#include <type_traits>
+
+#include "trace/fields.h"
 #include "trace/format.h"
 
 namespace sonde {
@@ -7,27 +10,59 @@ namespace {
 
 constexpr size_t kTotalsPart = 256 << 10;
 
-// Reads a field that newer writers may have and older ones do not.
-class Fields {
+// Writes fields.
+class Put {
  public:
-  explicit Fields(ByteReader& in) : in_(in) {}
-  void operator()(uint32_t& v) { v = in_.AtEnd() ? 0 : in_.Varint32(); }
-  void operator()(uint64_t& v) { v = in_.AtEnd() ? 0 : in_.Varint(); }
-  void operator()(int32_t& v) {
-    const int64_t wide = in_.AtEnd() ? 0 : in_.Signed();
-    v = static_cast<int32_t>(wide);
+  explicit Put(ByteWriter& out) : out_(out) {}
+  template <typename T>
+  void Number(const char*, const T& v) {
+    if constexpr (std::is_signed_v<T>)
+      out_.Signed(v);
+    else
+      out_.Varint(v);
   }
-  void operator()(int64_t& v) { v = in_.AtEnd() ? 0 : in_.Signed(); }
-  void operator()(std::string& v) {
+  void Time(const char*, int64_t v) { out_.Signed(v); }
+  void Cost(const char*, int64_t v) { out_.Signed(v); }
+  void String(const char*, uint32_t v) { out_.Varint(v); }
+  void Text(const char*, const std::string& v) { out_.Text(v); }
+  void Ref(FrameKind, const char*, uint32_t v) { out_.Varint(v); }
+  template <typename Enum, typename Words>
+  void Choice(const char*, Enum v, const Words&, Enum) {
+    out_.Varint(static_cast<uint32_t>(v));
+  }
+
+ private:
+  ByteWriter& out_;
+};
+
+// Reads fields. Older writers do not have the last ones: they read as 0.
+class Take {
+ public:
+  explicit Take(ByteReader& in) : in_(in) {}
+  template <typename T>
+  void Number(const char*, T& v) {
+    if (in_.AtEnd())
+      v = 0;
+    else if constexpr (std::is_signed_v<T>)
+      v = static_cast<T>(in_.Signed());
+    else if constexpr (sizeof(T) == 4)
+      v = in_.Varint32();
+    else
+      v = in_.Varint();
+  }
+  void Time(const char*, int64_t& v) { Number("", v); }
+  void Cost(const char*, int64_t& v) { Number("", v); }
+  void String(const char*, uint32_t& v) { Number("", v); }
+  void Text(const char*, std::string& v) {
     v = in_.AtEnd() ? std::string_view() : in_.Text(kMaxString);
   }
-  template <typename Enum>
-  void Choice(Enum& v, Enum first, Enum last) {
+  void Ref(FrameKind, const char*, uint32_t& v) { Number("", v); }
+  template <typename Enum, typename Words>
+  void Choice(const char*, Enum& v, const Words& words, Enum first) {
     uint32_t raw = 0;
-    (*this)(raw);
-    if (raw >= static_cast<uint32_t>(first) &&
-        raw <= static_cast<uint32_t>(last))
-      v = static_cast<Enum>(raw);
+    Number("", raw);
+    const uint32_t least = static_cast<uint32_t>(first);
+    if (raw >= least && raw - least < words.size()) v = static_cast<Enum>(raw);
   }
   bool ok() const { return in_.ok(); }
 
@@ -35,113 +70,49 @@ class Fields {
   ByteReader& in_;
 };
 
+template <typename Row>
+requires requires(Row& r) { r.ordinal; }
+auto& KeyOf(Row& r) { return r.ordinal; }
+template <typename F, typename Row>
+requires requires(Row& r) { r.ordinal; }
+void VisitFields(F& f, Row& r) { sonde::VisitFields(f, r.row); }
+
 }  // namespace
 
-void EncodeRow(const Track& row, ByteWriter& out) {
-  out.Varint(row.id);
-  out.Varint(static_cast<uint32_t>(row.kind));
-  out.Varint(row.process);
-  out.Varint(row.thread);
-  out.Varint(row.name);
+template <typename Row>
+void EncodeRow(const Row& row, ByteWriter& out) {
+  Put put(out);
+  put.Number("", KeyOf(row));
+  VisitFields(put, row);
 }
 
-bool DecodeRow(ByteReader& in, Track& row) {
-  Fields field(in);
-  field(row.id);
-  field.Choice(row.kind, Track::Kind::kThread, Track::Kind::kCustom);
-  field(row.process);
-  field(row.thread);
-  field(row.name);
-  return field.ok() && row.id != 0;
+template <typename Row>
+bool DecodeRow(ByteReader& in, Row& row) {
+  Take take(in);
+  take.Number("", KeyOf(row));
+  VisitFields(take, row);
+  // What nothing refers to is counted from 0.
+  if constexpr (requires { row.ordinal; }) return take.ok();
+  return take.ok() && KeyOf(row) != 0;
 }
 
-void EncodeRow(const Process& row, ByteWriter& out) {
-  out.Varint(row.number);
-  out.Varint(row.parent);
-  out.Signed(row.pid);
-  out.Signed(row.start_ns);
-  out.Signed(row.end_ns);
-  out.Varint(row.name);
-  out.Varint(row.cmdline);
-  out.Varint(static_cast<uint32_t>(row.exit));
-  out.Signed(row.exit_code);
-  out.Varint(row.execs);
-  out.Signed(row.cpu_ns);
+void EncodeRow(const SampleSum& row, ByteWriter& out) {
+  Put put(out);
+  VisitFields(put, row);
 }
 
-bool DecodeRow(ByteReader& in, Process& row) {
-  Fields field(in);
-  field(row.number);
-  field(row.parent);
-  field(row.pid);
-  field(row.start_ns);
-  field(row.end_ns);
-  field(row.name);
-  field(row.cmdline);
-  field.Choice(row.exit, Process::Exit::kUnknown, Process::Exit::kRunning);
-  field(row.exit_code);
-  field(row.execs);
-  field(row.cpu_ns);
-  return field.ok() && row.number != 0;
-}
-
-void EncodeRow(const Thread& row, ByteWriter& out) {
-  out.Varint(row.number);
-  out.Varint(row.process);
-  out.Signed(row.tid);
-  out.Signed(row.start_ns);
-  out.Signed(row.end_ns);
-  out.Varint(row.name);
-  out.Signed(row.cpu_ns);
-}
-
-bool DecodeRow(ByteReader& in, Thread& row) {
-  Fields field(in);
-  field(row.number);
-  field(row.process);
-  field(row.tid);
-  field(row.start_ns);
-  field(row.end_ns);
-  field(row.name);
-  field(row.cpu_ns);
-  return field.ok() && row.number != 0;
-}
-
-void EncodeRow(const Series& row, ByteWriter& out) {
-  out.Varint(row.id);
-  out.Varint(row.group);
-  out.Varint(static_cast<uint32_t>(row.scope));
-  out.Varint(row.scope_id);
-  out.Varint(row.name);
-  out.Varint(row.label);
-  out.Varint(row.unit);
-  out.Varint(static_cast<uint32_t>(row.kind));
-  out.Varint(static_cast<uint32_t>(row.type));
-}
-
-bool DecodeRow(ByteReader& in, Series& row) {
-  Fields field(in);
-  field(row.id);
-  field(row.group);
-  field.Choice(row.scope, Series::Scope::kMachine, Series::Scope::kDevice);
-  field(row.scope_id);
-  field(row.name);
-  field(row.label);
-  field(row.unit);
-  field.Choice(row.kind, Series::Kind::kGauge, Series::Kind::kTotal);
-  field.Choice(row.type, Series::Type::kInt, Series::Type::kDouble);
-  return field.ok() && row.id != 0;
+bool DecodeRow(ByteReader& in, SampleSum& row) {
+  Take take(in);
+  VisitFields(take, row);
+  return take.ok();
 }
 
 void EncodeRow(const StackRow& row, ByteWriter& out) {
   out.Varint(row.is_frame ? 1 : 2);
   out.Varint(row.id);
+  Put put(out);
   if (row.is_frame) {
-    out.Varint(row.frame.function);
-    out.Varint(row.frame.module);
-    out.Varint(row.frame.file);
-    out.Varint(row.frame.line);
-    out.Varint(row.frame.offset);
+    VisitFields(put, row.frame);
   } else {
     out.Varint(row.node.parent);
     out.Varint(row.node.frame);
@@ -149,24 +120,20 @@ void EncodeRow(const StackRow& row, ByteWriter& out) {
 }
 
 bool DecodeRow(ByteReader& in, StackRow& row) {
-  Fields field(in);
+  Take take(in);
   uint32_t tag = 0;
-  field(tag);
-  field(row.id);
+  take.Number("", tag);
+  take.Number("", row.id);
   row.is_frame = tag == 1;
   if (row.is_frame) {
-    field(row.frame.function);
-    field(row.frame.module);
-    field(row.frame.file);
-    field(row.frame.line);
-    field(row.frame.offset);
+    VisitFields(take, row.frame);
   } else {
-    field(row.node.parent);
-    field(row.node.frame);
+    take.Number("", row.node.parent);
+    take.Number("", row.node.frame);
     // A stack is added after its parent: no cycles.
     if (row.node.parent >= row.id) return false;
   }
-  return field.ok() && row.id != 0 && (tag == 1 || tag == 2);
+  return take.ok() && row.id != 0 && (tag == 1 || tag == 2);
 }
 
 void EncodeRow(const ArgSet& row, ByteWriter& out) {
@@ -202,52 +169,16 @@ bool DecodeRow(ByteReader& in, ArgSet& row) {
   return in.ok() && row.id != 0;
 }
 
-void EncodeRow(const LossRow& row, ByteWriter& out) {
-  out.Varint(row.ordinal);
-  out.Text(row.loss.reason);
-  out.Text(row.loss.detail);
-  out.Varint(row.loss.count);
-  out.Signed(row.loss.from_ns);
-  out.Signed(row.loss.to_ns);
-}
-
-bool DecodeRow(ByteReader& in, LossRow& row) {
-  Fields field(in);
-  field(row.ordinal);
-  field(row.loss.reason);
-  field(row.loss.detail);
-  field(row.loss.count);
-  field(row.loss.from_ns);
-  field(row.loss.to_ns);
-  return field.ok();
-}
-
-void EncodeRow(const ClockRow& row, ByteWriter& out) {
-  out.Varint(row.ordinal);
-  out.Signed(row.pair.monotonic_ns);
-  out.Signed(row.pair.realtime_ns);
-  out.Signed(row.pair.boottime_ns);
-}
-
-bool DecodeRow(ByteReader& in, ClockRow& row) {
-  Fields field(in);
-  field(row.ordinal);
-  field(row.pair.monotonic_ns);
-  field(row.pair.realtime_ns);
-  field(row.pair.boottime_ns);
-  return field.ok();
-}
-
 void EncodeRow(const MetaEntry& row, ByteWriter& out) {
   out.Text(row.key);
   out.Text(row.value);
 }
 
 bool DecodeRow(ByteReader& in, MetaEntry& row) {
-  Fields field(in);
-  field(row.key);
-  field(row.value);
-  return field.ok();
+  Take take(in);
+  take.Text("", row.key);
+  take.Text("", row.value);
+  return take.ok();
 }
 
 void EncodeRow(const TrackTotal& row, ByteWriter& out) {
@@ -311,5 +242,26 @@ std::string EncodeStrings(uint32_t first_id,
   for (std::string_view s : strings) out.Text(s);
   return out.Take();
 }
+
+template void EncodeRow(const Track&, ByteWriter&);
+template void EncodeRow(const Process&, ByteWriter&);
+template void EncodeRow(const Thread&, ByteWriter&);
+template void EncodeRow(const Series&, ByteWriter&);
+template void EncodeRow(const Device&, ByteWriter&);
+template void EncodeRow(const Module&, ByteWriter&);
+template void EncodeRow(const Symbol&, ByteWriter&);
+template void EncodeRow(const LossRow&, ByteWriter&);
+template void EncodeRow(const ClockRow&, ByteWriter&);
+template void EncodeRow(const NotCollectedRow&, ByteWriter&);
+template bool DecodeRow(ByteReader&, Track&);
+template bool DecodeRow(ByteReader&, Process&);
+template bool DecodeRow(ByteReader&, Thread&);
+template bool DecodeRow(ByteReader&, Series&);
+template bool DecodeRow(ByteReader&, Device&);
+template bool DecodeRow(ByteReader&, Module&);
+template bool DecodeRow(ByteReader&, Symbol&);
+template bool DecodeRow(ByteReader&, LossRow&);
+template bool DecodeRow(ByteReader&, ClockRow&);
+template bool DecodeRow(ByteReader&, NotCollectedRow&);
 
 }  // namespace sonde

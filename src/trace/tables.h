@@ -1,5 +1,5 @@
-// The frames that are plain rows: tracks, processes, threads, series, stacks,
-// argument sets, clocks, losses, meta, totals.
+// The frames that are plain rows: tracks, processes, series, losses and so on.
+// trace/fields.h lists the fields of each.
 //
 //     rows := count:varint (size:varint fields[size])*count
 //
@@ -58,40 +58,34 @@ struct ArgSet {
   std::vector<Arg> args;
 };
 
-// A loss with its ordinal, because the same row may stand in the journal and in
-// the file.
-struct LossRow {
+// A row that nothing refers to, with its place among its kind: the same row may
+// stand in the journal and in the file.
+template <typename T>
+struct Numbered {
   uint64_t ordinal = 0;
-  Loss loss;
+  T row;
 };
+using LossRow = Numbered<Loss>;
+using ClockRow = Numbered<ClockPair>;
+using NotCollectedRow = Numbered<NotCollected>;
 
-// A clock pair with its ordinal, for the same reason.
-struct ClockRow {
-  uint64_t ordinal = 0;
-  ClockPair pair;
-};
-
-void EncodeRow(const Track& row, ByteWriter& out);
-void EncodeRow(const Process& row, ByteWriter& out);
-void EncodeRow(const Thread& row, ByteWriter& out);
-void EncodeRow(const Series& row, ByteWriter& out);
+// Of the rows with a list of fields; which there are stands at the end of
+// tables.cc. DecodeRow() is false if the bytes are no such row.
+template <typename Row>
+void EncodeRow(const Row& row, ByteWriter& out);
+template <typename Row>
+bool DecodeRow(ByteReader& in, Row& row);
+// Of the others.
 void EncodeRow(const StackRow& row, ByteWriter& out);
 void EncodeRow(const ArgSet& row, ByteWriter& out);
-void EncodeRow(const LossRow& row, ByteWriter& out);
-void EncodeRow(const ClockRow& row, ByteWriter& out);
 void EncodeRow(const MetaEntry& row, ByteWriter& out);
 void EncodeRow(const TrackTotal& row, ByteWriter& out);
-
-bool DecodeRow(ByteReader& in, Track& row);
-bool DecodeRow(ByteReader& in, Process& row);
-bool DecodeRow(ByteReader& in, Thread& row);
-bool DecodeRow(ByteReader& in, Series& row);
+void EncodeRow(const SampleSum& row, ByteWriter& out);
 bool DecodeRow(ByteReader& in, StackRow& row);
 bool DecodeRow(ByteReader& in, ArgSet& row);
-bool DecodeRow(ByteReader& in, LossRow& row);
-bool DecodeRow(ByteReader& in, ClockRow& row);
 bool DecodeRow(ByteReader& in, MetaEntry& row);
 bool DecodeRow(ByteReader& in, TrackTotal& row);
+bool DecodeRow(ByteReader& in, SampleSum& row);
 
 template <typename Row>
 std::string EncodeRows(const std::vector<Row>& rows) {

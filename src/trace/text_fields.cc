@@ -75,8 +75,7 @@ Result<uint64_t> NewId(TextLine& line, const TextIds& ids) {
   return id;
 }
 
-Result<size_t> Choice(TextLine& line,
-                      std::initializer_list<std::string_view> words) {
+Result<size_t> Choice(TextLine& line, std::span<const std::string_view> words) {
   size_t at = 0;
   for (std::string_view word : words) {
     if (line.PeekWord() == word) {

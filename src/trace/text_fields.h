@@ -4,7 +4,7 @@
 #define SONDE_TRACE_TEXT_FIELDS_H_
 
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,8 +36,7 @@ Result<uint32_t> Known(TextLine& line, const TextIds& ids,
 Result<uint64_t> NewId(TextLine& line, const TextIds& ids);
 
 // One of some words; its place in the list.
-Result<size_t> Choice(TextLine& line,
-                      std::initializer_list<std::string_view> words);
+Result<size_t> Choice(TextLine& line, std::span<const std::string_view> words);
 
 // {key=1,key=1.5,key="text"}; the id that `writer` gives the set.
 Result<uint32_t> ReadArgs(TextLine& line, TraceWriter& writer);

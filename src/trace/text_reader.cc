@@ -9,7 +9,9 @@
 #include <set>
 
 #include "base/fd.h"
+#include "trace/sources.h"
 #include "trace/text_fields.h"
+#include "trace/text_row_reader.h"
 #include "trace/text_waiting.h"
 #include "trace/text_words.h"
 #include "trace/writer.h"
@@ -91,11 +93,16 @@ class Reader {
         {"thread", &Reader::ReadThread},
         {"track", &Reader::ReadTrack},
         {"series", &Reader::ReadSeries},
+        {"sample", &Reader::ReadSample},
+        {"device", &Reader::ReadDevice},
+        {"module", &Reader::ReadModule},
         {"frame", &Reader::ReadFrame},
+        {"symbol", &Reader::ReadSymbol},
         {"stack", &Reader::ReadStack},
         {"meta", &Reader::ReadMeta},
         {"clock", &Reader::ReadClock},
         {"loss", &Reader::ReadLoss},
+        {"not_collected", &Reader::ReadNotCollected},
         {"session", &Reader::ReadSession},
         {"unfinished", &Reader::ReadUnfinished},
     };
@@ -113,7 +120,7 @@ class Reader {
   }
 
   Status Count(std::string_view word) {
-    const bool event = word == "slice" || word == "instant";
+    const bool event = word == "slice" || word == "instant" || word == "sample";
     if (event)
       ++events_;
     else if (word != "tick")
@@ -132,6 +139,8 @@ class Reader {
                              : rows_ > kMaxRows   ? "rows"
                                                   : "values")};
   }
+
+  TextRowReader Fields(TextLine& line) { return {line, Trace(), ids_}; }
 
   TextLine::Field StringField(std::string_view key, TextLine& line,
                               uint32_t& to) {
@@ -170,9 +179,7 @@ class Reader {
 
   Status ReadClock(TextLine& line) {
     ClockPair pair;
-    TRY_OK(line.Fields({IntField("monotonic", line, pair.monotonic_ns),
-                        IntField("realtime", line, pair.realtime_ns),
-                        IntField("boottime", line, pair.boottime_ns)}));
+    TRY_OK(Fields(line).Read(pair));
     Trace().AddClock(pair);
     return Ok();
   }
@@ -180,52 +187,28 @@ class Reader {
   Status ReadLoss(TextLine& line) {
     Loss loss;
     TRY(loss.reason, line.String());
-    TRY_OK(line.Fields({U64Field("count", line, loss.count),
-                        TimeField("from", line, loss.from_ns),
-                        TimeField("to", line, loss.to_ns),
-                        TextField("detail", line, loss.detail)}));
+    TRY_OK(Fields(line).Read(loss));
     Trace().AddLoss(loss);
+    return Ok();
+  }
+
+  Status ReadNotCollected(TextLine& line) {
+    NotCollected row;
+    TRY(row.source, line.String());
+    TRY_OK(Fields(line).Read(row));
+    not_collected_.push_back(row);
+    Trace().PutNotCollected(not_collected_);
     return Ok();
   }
 
   Status ReadProcess(TextLine& line) {
     Process row;
-    bool told = false;
-    const auto is = [&](Process::Exit exit) {
-      row.exit = exit;
-      told = true;
-    };
     TRY(const int64_t number, line.Int(1, kMaxNumber));
     row.number = static_cast<uint32_t>(number);
-    const TextLine::Field exit = {
-        "exit", [&]() -> Status {
-          if (line.PeekWord() == "unknown") {
-            is(Process::Exit::kUnknown);
-            line.SkipWord();
-            return Ok();
-          }
-          is(Process::Exit::kExited);
-          return Int32Field("exit", line, row.exit_code).take();
-        }};
-    const TextLine::Field signal = {
-        "signal", [&]() -> Status {
-          is(Process::Exit::kSignaled);
-          return Int32Field("signal", line, row.exit_code).take();
-        }};
-    const TextLine::Field running = {"running",
-                                     [&]() -> Status {
-                                       is(Process::Exit::kRunning);
-                                       return Ok();
-                                     },
-                                     true};
-    TRY_OK(line.Fields({U32Field("parent", line, row.parent, kMaxNumber),
-                        Int32Field("pid", line, row.pid),
-                        StringField("name", line, row.name),
-                        StringField("cmdline", line, row.cmdline),
-                        TimeField("start", line, row.start_ns),
-                        TimeField("end", line, row.end_ns), exit, signal,
-                        running, U32Field("execs", line, row.execs),
-                        TimeField("cpu", line, row.cpu_ns)}));
+    TextRowReader fields = Fields(line);
+    TRY_OK(fields.Read(row));
+    const bool told =
+        fields.told("exit") || fields.told("signal") || fields.told("running");
     if (!told && row.end_ns != kNoTime) row.exit = Process::Exit::kUnknown;
     Trace().PutProcess(row);
     return Ok();
@@ -235,122 +218,126 @@ class Reader {
     Thread row;
     TRY(const int64_t number, line.Int(1, kMaxNumber));
     row.number = static_cast<uint32_t>(number);
-    TRY_OK(line.Fields({U32Field("process", line, row.process, kMaxNumber),
-                        Int32Field("tid", line, row.tid),
-                        StringField("name", line, row.name),
-                        TimeField("start", line, row.start_ns),
-                        TimeField("end", line, row.end_ns),
-                        TimeField("cpu", line, row.cpu_ns)}));
+    TRY_OK(Fields(line).Read(row));
     Trace().PutThread(row);
+    return Ok();
+  }
+
+  // A row with an id, which `add` gives another.
+  template <typename Row, typename Add>
+  Status ReadWithId(FrameKind kind, TextLine& line, Row& row, Add add) {
+    TRY(const uint64_t id, NewId(line, ids_[kind]));
+    TRY_OK(Fields(line).Read(row));
+    ids_[kind][id] = add(row);
     return Ok();
   }
 
   Status ReadTrack(TextLine& line) {
     Track row;
-    TRY(const uint64_t id, NewId(line, track_ids_));
-    const TextLine::Field kind = {
-        "kind", [&]() -> Status {
-          TRY(const size_t at,
-              Choice(line, {"thread", "process", "machine", "custom"}));
-          row.kind = static_cast<Track::Kind>(at + 1);
-          return Ok();
-        }};
-    TRY_OK(line.Fields({kind, U32Field("process", line, row.process),
-                        U32Field("thread", line, row.thread),
-                        StringField("name", line, row.name)}));
-    track_ids_[id] = Trace().AddTrack(row);
+    TRY(const uint64_t id, NewId(line, ids_[FrameKind::kTracks]));
+    TextRowReader fields = Fields(line);
+    TRY_OK(fields.Read(row));
+    if (!fields.told("source")) row.source = Trace().Intern(SourceOf(row));
+    ids_[FrameKind::kTracks][id] = Trace().AddTrack(row);
     waiting_.events.emplace_back();
+    return Ok();
+  }
+
+  static std::string_view SourceOf(const Track& row) {
+    return row.kind == Track::Kind::kProcess   ? source::kTree
+           : row.kind == Track::Kind::kMachine ? source::kSession
+                                               : source::kApi;
+  }
+
+  Status ReadDevice(TextLine& line) {
+    Device row;
+    return ReadWithId(FrameKind::kDevices, line, row,
+                      [&](const Device& r) { return Trace().AddDevice(r); });
+  }
+
+  Status ReadModule(TextLine& line) {
+    Module row;
+    return ReadWithId(FrameKind::kModules, line, row,
+                      [&](const Module& r) { return Trace().AddModule(r); });
+  }
+
+  Status ReadFrame(TextLine& line) {
+    StackFrame row;
+    return ReadWithId(FrameKind::kStacks, line, row,
+                      [&](const StackFrame& r) { return Trace().AddFrame(r); });
+  }
+
+  Status ReadSymbol(TextLine& line) {
+    Symbol row;
+    TRY(row.frame, Known(line, ids_[FrameKind::kStacks], "frame"));
+    TRY_OK(Fields(line).Read(row));
+    Trace().AddSymbol(row);
     return Ok();
   }
 
   Status ReadSeries(TextLine& line) {
     Series row;
-    bool unit_told = false, kind_told = false;
-    std::string name, unit;
     TRY(const uint64_t id, NewId(line, series_ids_));
-    const TextLine::Field scope = {
-        "scope", [&]() -> Status {
-          std::string_view word = line.PeekWord();
-          const size_t colon = word.find(':');
-          if (colon != std::string_view::npos) {
-            const auto number = ParseTextUnsigned(word.substr(colon + 1));
-            if (!number || *number > UINT32_MAX)
-              return line.Expected("a scope like process:1");
-            row.scope_id = static_cast<uint32_t>(*number);
-            word = word.substr(0, colon);
-          }
-          size_t kind = 0;
-          for (std::string_view known :
-               {"machine", "process", "thread", "device"}) {
-            ++kind;
-            if (word != known) continue;
-            row.scope = static_cast<Series::Scope>(kind);
-            line.SkipWord();
-            return Ok();
-          }
-          return line.Expected("machine, process:N, thread:N or device:N");
-        }};
-    const TextLine::Field unit_field = {"unit", [&]() -> Status {
-                                          unit_told = true;
-                                          TRY(unit, line.String());
-                                          return Ok();
-                                        }};
-    const TextLine::Field kind = {
-        "kind", [&]() -> Status {
-          kind_told = true;
-          TRY(const size_t at, Choice(line, {"gauge", "total"}));
-          row.kind = static_cast<Series::Kind>(at + 1);
-          return Ok();
-        }};
-    const TextLine::Field type = {
-        "type", [&]() -> Status {
-          TRY(const size_t at, Choice(line, {"int", "double"}));
-          row.type = static_cast<Series::Type>(at + 1);
-          return Ok();
-        }};
-    TRY_OK(line.Fields({U32Field("group", line, row.group, kMaxGroup), scope,
-                        TextField("name", line, name),
-                        StringField("label", line, row.label), unit_field, kind,
-                        type}));
-    if (row.group == 0)
-      row.group = row.scope == Series::Scope::kMachine ? 1 : 2;
-    if (!kind_told && name.ends_with("_ns")) row.kind = Series::Kind::kTotal;
-    if (!unit_told)
-      unit = name.ends_with("_ns")      ? "ns"
-             : name.ends_with("_bytes") ? "bytes"
-                                        : "1";
-    row.name = Trace().Intern(name);
-    row.unit = Trace().Intern(unit);
+    TextRowReader fields = Fields(line);
+    TRY_OK(fields.Read(row));
+    if (row.group > kMaxGroup) return line.Expected("a group up to 1000");
+    const std::string& name = Trace().StringOf(row.name);
+    const bool of_machine = row.scope == Series::Scope::kMachine;
+    if (row.group == 0) row.group = of_machine ? 1 : 2;
+    if (!fields.told("kind") && name.ends_with("_ns"))
+      row.kind = Series::Kind::kTotal;
+    if (!fields.told("unit"))
+      row.unit = Trace().Intern(name.ends_with("_ns")      ? "ns"
+                                : name.ends_with("_bytes") ? "bytes"
+                                                           : "1");
+    if (!fields.told("source"))
+      row.source =
+          Trace().Intern(row.scope == Series::Scope::kDevice ? source::kDevices
+                         : !of_machine                       ? source::kTasks
+                         : name.starts_with("cgroup_")       ? source::kCgroups
+                                                       : source::kMachine);
     series_ids_[id] = row.id = Trace().AddSeries(row);
     series_.push_back(row);
     groups_.insert(row.group);
     return Ok();
   }
 
-  Status ReadFrame(TextLine& line) {
-    StackFrame row;
-    TRY(const uint64_t id, NewId(line, frame_ids_));
-    TRY_OK(line.Fields({StringField("function", line, row.function),
-                        StringField("module", line, row.module),
-                        StringField("file", line, row.file),
-                        U32Field("line", line, row.line),
-                        U64Field("offset", line, row.offset)}));
-    frame_ids_[id] = Trace().AddFrame(row);
-    return Ok();
-  }
-
   Status ReadStack(TextLine& line) {
     StackNode row;
     TRY(const uint64_t id, NewId(line, stack_ids_));
-    TRY_OK(line.Fields({IdField("parent", line, stack_ids_, row.parent),
-                        IdField("frame", line, frame_ids_, row.frame)}));
+    TRY_OK(line.Fields(
+        {IdField("parent", line, stack_ids_, row.parent),
+         IdField("frame", line, ids_[FrameKind::kStacks], row.frame)}));
     stack_ids_[id] = Trace().AddStack(row);
+    return Ok();
+  }
+
+  Status ReadSample(TextLine& line) {
+    Sample row;
+    TRY(row.time_ns, line.Time());
+    const auto flag = [&](std::string_view word, Sample::Flag bit) {
+      return TextLine::Field{word,
+                             [&row, bit]() -> Status {
+                               row.flags |= bit;
+                               return Ok();
+                             },
+                             true};
+    };
+    int64_t weight_ns = 0;
+    TRY_OK(line.Fields({U32Field("thread", line, row.thread, kMaxNumber),
+                        IdField("stack", line, stack_ids_, row.stack),
+                        TimeField("weight", line, weight_ns),
+                        flag("waiting", Sample::kWaiting),
+                        flag("approximate", Sample::kApproximate)}));
+    if (weight_ns < 0) return line.Expected("a weight that is not negative");
+    row.weight_ns = static_cast<uint64_t>(weight_ns);
+    waiting_.samples.push_back(row);
     return Ok();
   }
 
   Status ReadSlice(TextLine& line) {
     WaitingEvent pending;
-    TRY(const uint32_t track, Known(line, track_ids_, "track"));
+    TRY(const uint32_t track, Known(line, ids_[FrameKind::kTracks], "track"));
     TRY(pending.event.begin_ns, line.Time());
     const TextLine at_end = line;
     TRY(const int64_t end, line.Time());
@@ -363,7 +350,7 @@ class Reader {
   Status ReadInstant(TextLine& line) {
     WaitingEvent pending;
     pending.event.kind = Event::Kind::kInstant;
-    TRY(const uint32_t track, Known(line, track_ids_, "track"));
+    TRY(const uint32_t track, Known(line, ids_[FrameKind::kTracks], "track"));
     TRY(pending.event.begin_ns, line.Time());
     return RestOfEvent(line, track, pending);
   }
@@ -389,8 +376,13 @@ class Reader {
                                           return Ok();
                                         },
                                         true};
+    const TextLine::Field cls = {"class", [&]() -> Status {
+                                   TRY(const size_t at, Choice(line, kClasses));
+                                   event.cls = static_cast<Event::Class>(at);
+                                   return Ok();
+                                 }};
     TRY_OK(
-        line.Fields({depth, StringField("cat", line, event.category), args,
+        line.Fields({depth, StringField("cat", line, event.category), args, cls,
                      IdField("stack", line, stack_ids_, event.stack),
                      U64Field("flow_in", line, event.flow_in),
                      U64Field("flow_out", line, event.flow_out), unfinished}));
@@ -482,8 +474,14 @@ class Reader {
   std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
   std::unique_ptr<TraceWriter> writer_;
   bool unfinished_ = false;
-  TextIds track_ids_, series_ids_, frame_ids_, stack_ids_;
+  // Of tracks, devices and modules, and (kStacks) of frames.
+  TextRowReader::Ids ids_ = {{FrameKind::kTracks, {}},
+                             {FrameKind::kDevices, {}},
+                             {FrameKind::kModules, {}},
+                             {FrameKind::kStacks, {}}};
+  TextIds series_ids_, stack_ids_;
   std::vector<Series> series_;
+  std::vector<NotCollected> not_collected_;
   std::set<uint32_t> groups_;  // that have a series
   WaitingRows waiting_;
   size_t ramped_ = 0, events_ = 0, rows_ = 0;

@@ -48,13 +48,13 @@ tick 1 1s 4=2MiB
 )"),
             R"(meta command ["python","train.py"]
 meta note "with # and trailing space "
-process 7 pid=100 name=python start=0 end=10s exit=3 cpu=9500ms
+process 7 pid=100 start=0 end=10s name=python exit=3 cpu=9500ms
 process 8 parent=7 start=1s signal=9
 process 9 start=1s running
 process 10 end=1s exit=unknown
-track 1 kind=thread name=main
-series 1 group=2 scope=process:7 name=cpu_ns unit=ns kind=total type=int
-series 2 group=1 scope=machine name=mem_free_bytes label="a b" unit=bytes kind=gauge type=int
+track 1 kind=thread name=main source=api
+series 1 group=2 scope=process:7 name=cpu_ns unit=ns kind=total type=int source=tasks
+series 2 group=1 scope=machine name=mem_free_bytes label="a b" unit=bytes kind=gauge type=int source=machine
 slice 1 2ms 3ms innermost depth=2
 slice 1 1ms 8ms inner depth=1 cat=op unfinished
 slice 1 8ms 9500us "in ner" depth=1 args={n=-1,f=2.0,s="word",t="3"}
@@ -63,6 +63,27 @@ instant 1 10ms mark depth=0
 tick 1 1s 2=2097152
 tick 2 2s 1=1500000000
 )");
+}
+
+TEST(Text, RowsOfDevicesModulesAndSamplesAreSaid) {
+  const std::string text = R"(thread 3 process=1
+device 1 source=nvml vendor=nvidia name="A 100" uuid=GPU-1 index=2
+track 1 kind=custom name=gpu source=nvtx
+track 2 kind=queue source=calls device=1 parent=1 order=4 clock=gpu0
+module 1 path=/lib/libc.so.6 build_id=c0ffee
+frame 1 module=1 offset=0x1f
+frame 2 function=parse file=loader.py line=31
+symbol 1 function=memcpy file=memcpy.S line=7 inlined=1 loop=5
+symbol 1 depth=1 function=copy
+stack 1 frame=2
+stack 2 parent=1 frame=1
+slice 2 1ms 2ms gemm depth=0 class=device
+sample 5ms thread=3 stack=2 weight=5ms
+sample 6ms thread=3 stack=1 weight=1ms waiting approximate
+loss perf-lost detail="two samples" count=2 source="stacks"
+not_collected energy why="no counter" cure="modprobe rapl"
+)";
+  EXPECT_EQ(Body(text), text);
 }
 
 TEST(Text, ARampIsALineThroughTheTicksOfItsGroup) {
@@ -75,8 +96,8 @@ ramp 2 from=1s to=1.5s step=500ms value=3
 tick 2 1.5s 1=7
 tick 2 3s 1=gone 2=gone
 )"),
-      R"(series 1 group=2 scope=process:1 name=cpu_ns unit=ns kind=total type=int
-series 2 group=2 scope=process:1 name=rss unit=1 kind=gauge type=double
+      R"(series 1 group=2 scope=process:1 name=cpu_ns unit=ns kind=total type=int source=tasks
+series 2 group=2 scope=process:1 name=rss unit=1 kind=gauge type=double source=tasks
 tick 2 1s 1=10 2=3.0
 tick 2 1500ms 1=7
 tick 2 2s 1=500000010
@@ -105,9 +126,11 @@ TEST(Text, ErrorsNameTheLineAndWhatWasExpected) {
        "t:2: expected one of \\n \\t \\\" \\\\ \\xNN in the string, found "
        "'\"'"},
       {"track 1 knd=thread",
-       "t:2: expected one of kind= process= thread= name=, found 'knd'"},
+       "t:2: expected one of kind= process= thread= name= source= "
+       "device= parent= order= clock=, found 'knd'"},
       {"track 1 kind=thraed",
-       "t:2: expected one of thread process machine custom, found 'thraed'"},
+       "t:2: expected one of thread process machine custom queue, found "
+       "'thraed'"},
       {"process 0", "t:2: expected a number from 1 to 1048576, found '0'"},
       {"stack 2 parent=2",
        "t:2: expected a parent that was named above, found '2'"},
@@ -120,7 +143,8 @@ TEST(Text, ErrorsNameTheLineAndWhatWasExpected) {
        "line"},
       {"sleis 1",
        "t:2: expected one of slice instant tick ramp process thread track "
-       "series frame stack meta clock loss session unfinished, found 'sleis'"},
+       "series sample device module frame symbol stack meta clock loss "
+       "not_collected session unfinished, found 'sleis'"},
   };
   for (const auto& [text, want] : kCases) EXPECT_EQ(Body(text), want) << text;
   EXPECT_EQ(Normal(""),

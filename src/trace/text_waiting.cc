@@ -44,6 +44,10 @@ Status FindDepths(std::vector<WaitingEvent>& events, const std::string& file) {
 Status WaitingRows::WriteTo(TraceWriter& writer, const std::string& file) {
   TRY_OK(WriteEvents(writer, file));
   WriteTicks(writer);
+  std::stable_sort(
+      samples.begin(), samples.end(),
+      [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; });
+  for (const Sample& sample : samples) writer.AddSample(sample);
   return Ok();
 }
 

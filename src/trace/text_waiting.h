@@ -27,11 +27,12 @@ struct WaitingValue {
   uint64_t value;
 };
 
-// What may stand in any order in the text form and not in a trace: events and
-// values of counters. They wait here until the text has ended.
+// What may stand in any order in the text form and not in a trace: events,
+// values of counters, samples. They wait here until the text has ended.
 struct WaitingRows {
   std::vector<std::vector<WaitingEvent>> events;  // by track
   std::vector<WaitingValue> values;
+  std::vector<Sample> samples;
 
   // Puts them in order, finds the depths that were not given and writes all of
   // it. An error names `file` and the line of an event that does not nest.

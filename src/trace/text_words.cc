@@ -304,7 +304,7 @@ Result<std::string> TextLine::Rest() {
   return std::string(out);
 }
 
-Status TextLine::Fields(std::initializer_list<Field> fields) {
+Status TextLine::Fields(std::span<const Field> fields) {
   while (!AtEnd()) {
     const std::string_view key = PeekWord();
     const bool flag = rest_.substr(key.size(), 1) != "=";

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -72,7 +73,10 @@ class TextLine {
   // without a comment.
   Result<std::string> Rest();
   // The fields in any order until the line ends.
-  Status Fields(std::initializer_list<Field> fields);
+  Status Fields(std::span<const Field> fields);
+  Status Fields(std::initializer_list<Field> fields) {
+    return Fields(std::span(fields.begin(), fields.size()));
+  }
   Status End();
 
   Error Expected(std::string_view what) const;

@@ -8,30 +8,13 @@
 #include <set>
 
 #include "trace/all_rows.h"
+#include "trace/text_row_writer.h"
 #include "trace/text_words.h"
 
 namespace sonde {
 namespace {
 
 constexpr size_t kPiece = 64 << 10;
-
-// Old ids to new ones, counted from 1 in the order of the old.
-class Ids {
- public:
-  void Add(uint32_t id) { ids_.insert({id, 0}); }
-  void Number() {
-    uint32_t next = 0;
-    for (auto& entry : ids_) entry.second = ++next;
-  }
-  // 0 if it is not known.
-  uint32_t operator[](uint32_t id) const {
-    const auto at = ids_.find(id);
-    return at == ids_.end() ? 0 : at->second;
-  }
-
- private:
-  std::map<uint32_t, uint32_t> ids_;
-};
 
 class Writer {
  public:
@@ -51,6 +34,7 @@ class Writer {
       next_ordinal_ = 0;
       for (const FrameRef* frame : frames) TRY_OK(WriteTicks(*frame));
     }
+    for (const FrameRef* frame : rows_.samples) TRY_OK(WriteSamples(*frame));
     TRY_OK(WriteLosses());
     if (!trace_.finished()) text_ += "unfinished\n";
     return Send(0);
@@ -80,37 +64,41 @@ class Writer {
         {frame.journal, frame.offset, frame.size, "damaged content"});
   }
 
-  std::string_view StringOf(uint32_t id) const {
-    const auto at = rows_.strings.find(id);
-    if (at == rows_.strings.end()) return {};
-    return std::string_view(at->second).substr(0, kMaxTextString);
-  }
-  // "key=value", or nothing if there is no string.
-  void AddString(const char* key, uint32_t id) {
-    const std::string_view text = StringOf(id);
-    if (!text.empty()) Add(" {}={}", key, TextWord(text));
-  }
-  void AddNumber(const char* key, uint64_t value) {
-    if (value != 0) Add(" {}={}", key, value);
-  }
-  void AddTime(const char* key, int64_t ns, int64_t none = kNoTime) {
-    if (ns != none) Add(" {}={}", key, TextTime(Clamped(ns)));
-  }
-  // The text form only knows times within 126 years.
-  static int64_t Clamped(int64_t ns) {
-    return std::clamp(ns, -kMaxTimeNs, kMaxTimeNs);
-  }
+  std::string_view StringOf(uint32_t id) const { return fields_.StringOf(id); }
 
   void NumberIds() {
-    for (const auto& row : rows_.tracks) track_ids_.Add(row.first);
+    const auto add = [&](FrameKind kind, const auto& rows) {
+      for (const auto& row : rows) ids_[kind].Add(row.first);
+    };
+    add(FrameKind::kTracks, rows_.tracks);
+    add(FrameKind::kDevices, rows_.devices);
+    add(FrameKind::kModules, rows_.modules);
     for (const auto& row : rows_.series) {
       series_ids_.Add(row.first);
       series_groups_.insert(row.second.group);
     }
-    for (const auto& row : rows_.frames) frame_ids_.Add(row.first);
-    for (const auto& row : rows_.stacks) stack_ids_.Add(row.first);
-    for (Ids* ids : {&track_ids_, &series_ids_, &frame_ids_, &stack_ids_})
+    ForEach(rows_.frames, [&](uint32_t id) { frame_ids_.Add(id); });
+    ForEach(rows_.stacks, [&](uint32_t id) { stack_ids_.Add(id); });
+    for (auto& entry : ids_) entry.second.Number();
+    for (DenseIds* ids : {&series_ids_, &frame_ids_, &stack_ids_})
       ids->Number();
+  }
+  template <typename Row, typename Take>
+  static void ForEach(const IdTable<Row>& rows, Take take) {
+    for (uint32_t id = rows.From(1); id != 0;
+         id = id == UINT32_MAX ? 0 : rows.From(id + 1))
+      take(id);
+  }
+
+  // One line for each row, with the id it gets here.
+  template <typename Map, typename IdOf>
+  Status WriteRows(const char* word, const Map& rows, IdOf id_of) {
+    for (const auto& [key, row] : rows) {
+      Add("{} {}", word, id_of(key));
+      VisitFields(fields_, row);
+      TRY_OK(EndLine());
+    }
+    return Ok();
   }
 
   Status WriteTables() {
@@ -119,90 +107,89 @@ class Writer {
     Add("session ");
     for (uint8_t byte : header.session) Add("{:02x}", byte);
     Add(" realtime={} monotonic={}\n", header.realtime_ns, header.monotonic_ns);
-    for (const auto& [key, row] : rows_.meta) {
-      Add("meta {} {}\n", TextWord(key), TextRest(row.value));
+    for (const auto& [key, value] : rows_.meta) {
+      Add("meta {} {}\n", TextWord(key), TextRest(value));
       TRY_OK(Send(kPiece));
     }
     for (const auto& [ordinal, row] : rows_.clocks)
-      Add("clock monotonic={} realtime={} boottime={}\n", row.pair.monotonic_ns,
-          row.pair.realtime_ns, row.pair.boottime_ns);
-    for (const auto& [number, row] : rows_.processes) {
-      WriteProcess(row);
-      TRY_OK(Send(kPiece));
-    }
-    for (const auto& [number, row] : rows_.threads) {
-      Add("thread {}", number);
-      AddNumber("process", row.process);
-      if (row.tid != 0) Add(" tid={}", row.tid);
-      AddString("name", row.name);
-      AddTime("start", row.start_ns);
-      AddTime("end", row.end_ns);
-      AddTime("cpu", row.cpu_ns, -1);
-      TRY_OK(EndLine());
-    }
+      Add("clock monotonic={} realtime={} boottime={}\n", row.monotonic_ns,
+          row.realtime_ns, row.boottime_ns);
+    const auto same = [](uint32_t number) { return number; };
+    const auto id_of = [this](FrameKind kind) {
+      return [&ids = ids_.at(kind)](uint32_t id) { return ids[id]; };
+    };
+    for (const FrameKind kind :
+         {FrameKind::kTracks, FrameKind::kDevices, FrameKind::kModules})
+      ids_.try_emplace(kind);
+    TRY_OK(WriteRows("process", rows_.processes, same));
+    TRY_OK(WriteRows("thread", rows_.threads, same));
+    TRY_OK(WriteRows("device", rows_.devices, id_of(FrameKind::kDevices)));
+    TRY_OK(WriteTracks());
+    TRY_OK(WriteRows("series", rows_.series,
+                     [this](uint32_t id) { return series_ids_[id]; }));
+    TRY_OK(WriteRows("module", rows_.modules, id_of(FrameKind::kModules)));
+    return WriteStacks();
+  }
+
+  // A track stands behind the one it is drawn under.
+  Status WriteTracks() {
+    std::set<uint32_t> written;
     for (const auto& [id, row] : rows_.tracks) {
-      static constexpr const char* kKinds[] = {"", "thread", "process",
-                                               "machine", "custom"};
-      Add("track {} kind={}", track_ids_[id],
-          kKinds[static_cast<size_t>(row.kind)]);
-      AddNumber("process", row.process);
-      AddNumber("thread", row.thread);
-      AddString("name", row.name);
-      TRY_OK(EndLine());
-    }
-    for (const auto& [id, row] : rows_.series) {
-      WriteSeries(row);
-      TRY_OK(Send(kPiece));
-    }
-    for (const auto& [id, row] : rows_.frames) {
-      Add("frame {}", frame_ids_[id]);
-      AddString("function", row.function);
-      AddString("module", row.module);
-      AddString("file", row.file);
-      AddNumber("line", row.line);
-      if (row.offset != 0) Add(" offset=0x{:x}", row.offset);
-      TRY_OK(EndLine());
-    }
-    for (const auto& [id, row] : rows_.stacks) {
-      Add("stack {}", stack_ids_[id]);
-      AddNumber("parent", stack_ids_[row.parent]);
-      AddNumber("frame", frame_ids_[row.frame]);
+      Track track = row;
+      if (!written.contains(track.parent)) track.parent = 0;
+      written.insert(id);
+      Add("track {}", ids_.at(FrameKind::kTracks)[id]);
+      VisitFields(fields_, track);
       TRY_OK(EndLine());
     }
     return Ok();
   }
 
-  void WriteProcess(const Process& row) {
-    Add("process {}", row.number);
-    AddNumber("parent", row.parent);
-    if (row.pid != 0) Add(" pid={}", row.pid);
-    AddString("name", row.name);
-    AddString("cmdline", row.cmdline);
-    AddTime("start", row.start_ns);
-    AddTime("end", row.end_ns);
-    if (row.exit == Process::Exit::kExited)
-      Add(" exit={}", row.exit_code);
-    else if (row.exit == Process::Exit::kSignaled)
-      Add(" signal={}", row.exit_code);
-    else
-      text_ +=
-          row.exit == Process::Exit::kRunning ? " running" : " exit=unknown";
-    AddNumber("execs", row.execs);
-    AddTime("cpu", row.cpu_ns, -1);
-    text_ += '\n';
+  Status WriteStacks() {
+    Status status = Ok();
+    const auto end_line = [&] {
+      if (status.ok()) status = EndLine();
+    };
+    ForEach(rows_.frames, [&](uint32_t id) {
+      Add("frame {}", frame_ids_[id]);
+      VisitFields(fields_, *rows_.frames.Find(id));
+      end_line();
+    });
+    for (const auto& [key, row] : rows_.symbols) {
+      if (frame_ids_[row.frame] == 0) continue;
+      Add("symbol {}", frame_ids_[row.frame]);
+      VisitFields(fields_, row);
+      end_line();
+    }
+    ForEach(rows_.stacks, [&](uint32_t id) {
+      const StackNode& row = *rows_.stacks.Find(id);
+      Add("stack {}", stack_ids_[id]);
+      fields_.Number("parent", stack_ids_[row.parent]);
+      fields_.Number("frame", frame_ids_[row.frame]);
+      end_line();
+    });
+    return status;
   }
 
-  void WriteSeries(const Series& row) {
-    static constexpr const char* kScopes[] = {"", "machine", "process",
-                                              "thread", "device"};
-    Add("series {} group={} scope={}", series_ids_[row.id], row.group,
-        kScopes[static_cast<size_t>(row.scope)]);
-    if (row.scope_id != 0) Add(":{}", row.scope_id);
-    AddString("name", row.name);
-    AddString("label", row.label);
-    Add(" unit={} kind={} type={}\n", TextWord(StringOf(row.unit)),
-        row.kind == Series::Kind::kTotal ? "total" : "gauge",
-        row.type == Series::Type::kDouble ? "double" : "int");
+  Status WriteSamples(const FrameRef& frame) {
+    std::string payload;
+    std::vector<Sample> samples;
+    if (!trace_.Read(frame, payload) || !DecodeSampleChunk(payload, samples)) {
+      Damaged(frame);
+      return Ok();
+    }
+    for (const Sample& sample : samples) {
+      Add("sample {}", TextTime(sample.time_ns));
+      fields_.Number("thread", sample.thread);
+      fields_.Number("stack", stack_ids_[sample.stack]);
+      if (sample.weight_ns != 0)
+        Add(" weight={}", TextTime(static_cast<int64_t>(std::min<uint64_t>(
+                              sample.weight_ns, uint64_t{kMaxTimeNs}))));
+      if (sample.flags & Sample::kWaiting) text_ += " waiting";
+      if (sample.flags & Sample::kApproximate) text_ += " approximate";
+      TRY_OK(EndLine());
+    }
+    return Ok();
   }
 
   Status WriteEvents(const FrameRef& frame) {
@@ -214,7 +201,7 @@ class Writer {
       Damaged(frame);
       return Ok();
     }
-    const uint32_t track = track_ids_[frame.events.track];
+    const uint32_t track = ids_.at(FrameKind::kTracks)[frame.events.track];
     for (size_t i = 0; i < columns.size(); ++i) {
       const Event event = columns.At(i);
       if (event.kind == Event::Kind::kInstant) {
@@ -226,11 +213,13 @@ class Writer {
             TextWord(StringOf(event.name)));
       }
       Add(" depth={}", event.depth);
-      AddString("cat", event.category);
+      fields_.String("cat", event.category);
+      if (event.cls != Event::Class::kProgram)
+        Add(" class={}", kClasses[static_cast<size_t>(event.cls)]);
       TRY_OK(WriteArgs(event.args));
-      AddNumber("stack", stack_ids_[event.stack]);
-      AddNumber("flow_in", event.flow_in);
-      AddNumber("flow_out", event.flow_out);
+      fields_.Number("stack", stack_ids_[event.stack]);
+      fields_.Number("flow_in", event.flow_in);
+      fields_.Number("flow_out", event.flow_out);
       if (event.flags & Event::kUnfinished) text_ += " unfinished";
       TRY_OK(EndLine());
     }
@@ -239,9 +228,9 @@ class Writer {
 
   Status WriteArgs(uint32_t id) {
     const auto at = rows_.args.find(id);
-    if (at == rows_.args.end() || at->second.args.empty()) return Ok();
+    if (at == rows_.args.end() || at->second.empty()) return Ok();
     const char* separator = " args={";
-    for (const Arg& arg : at->second.args) {
+    for (const Arg& arg : at->second) {
       Add("{}{}=", separator, TextWord(StringOf(arg.key)));
       separator = ",";
       if (arg.type == Arg::Type::kInt) Add("{}", arg.int_value);
@@ -306,13 +295,20 @@ class Writer {
   }
 
   Status WriteLosses() {
+    // What stands first in the line is no field of it.
     for (const auto& [ordinal, row] : rows_.losses) {
-      Add("loss {}", TextWord(LossText(row.loss.reason)));
-      AddNumber("count", row.loss.count);
-      AddTime("from", row.loss.from_ns);
-      AddTime("to", row.loss.to_ns);
-      if (!row.loss.detail.empty())
-        Add(" detail={}", TextQuoted(LossText(row.loss.detail)));
+      Loss loss = row;
+      Add("loss {}", TextWord(row.reason.substr(0, kMaxTextString)));
+      loss.reason.clear();
+      VisitFields(fields_, loss);
+      TRY_OK(EndLine());
+    }
+    for (const auto& [ordinal, row] : rows_.not_collected) {
+      if (row.source.empty()) continue;
+      NotCollected one = row;
+      Add("not_collected {}", TextWord(row.source.substr(0, kMaxTextString)));
+      one.source.clear();
+      VisitFields(fields_, one);
       TRY_OK(EndLine());
     }
     for (const Damage& damage : rows_.damages)
@@ -321,16 +317,15 @@ class Writer {
           damage.what);
     return Ok();
   }
-  static std::string_view LossText(std::string_view text) {
-    return text.substr(0, kMaxTextString);
-  }
 
   const TraceReader& trace_;
   const std::function<Status(std::string_view)>& out_;
   std::string text_;
   AllRows rows_;
   std::set<uint32_t> series_groups_;
-  Ids track_ids_, series_ids_, frame_ids_, stack_ids_;
+  TextRowWriter::Ids ids_;  // of tracks, devices and modules
+  DenseIds series_ids_, frame_ids_, stack_ids_;
+  TextRowWriter fields_{rows_, ids_, text_};
   std::map<uint32_t, uint64_t> live_;  // series of a group and their values
   uint64_t next_ordinal_ = 0;
 };

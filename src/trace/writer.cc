@@ -192,6 +192,19 @@ void TraceWriter::SealGroup(uint32_t id) {
   group.journaled = 0;
 }
 
+void TraceWriter::SealSamples() {
+  if (samples_.empty()) return;
+  IndexEntry entry;
+  entry.samples.first_ordinal = sample_ordinal_;
+  const std::string payload =
+      EncodeSampleChunk(samples_, sample_memory_, entry.samples);
+  events_ += samples_.size();
+  Put(FrameKind::kSamples, payload, entry);
+  sample_ordinal_ += samples_.size();
+  samples_.clear();
+  samples_journaled_ = 0;
+}
+
 void TraceWriter::StartJournal() {
   if (!options_.journal || failure_) return;
   FileHeader header = header_;
@@ -255,6 +268,15 @@ void TraceWriter::FlushToJournal() {
                            false, type_of, group.memory, info));
     group.journaled = group.ticks.size();
   }
+  if (samples_journaled_ < samples_.size()) {
+    SampleChunkInfo info;
+    info.first_ordinal = sample_ordinal_ + samples_journaled_;
+    PutJournal(
+        FrameKind::kSamples,
+        EncodeSampleChunk(std::span(samples_).subspan(samples_journaled_),
+                          sample_memory_, info));
+    samples_journaled_ = samples_.size();
+  }
   // The journal counts against the limit, and a journal that has grown large
   // costs more than the short chunks that empty it.
   const int64_t half = options_.max_bytes ? options_.max_bytes / 8 : 8 << 20;
@@ -276,6 +298,7 @@ void TraceWriter::Seal() {
     return silent;
   });
   for (uint32_t id = 1; id < groups_.size(); ++id) SealGroup(id);
+  SealSamples();
   if (journal_) StartJournal();
   compacted_ = false;
 }
@@ -298,6 +321,7 @@ Status TraceWriter::Close() {
   SealTables(false);
   bool done = true;
   for (const std::string& part : totals) done &= Put(FrameKind::kTotals, part);
+  if (!dropped_samples_.empty()) done &= PutSampleSums();
 
   EndMark end;
   end.index_offset = file_->size();
@@ -319,7 +343,7 @@ Status TraceWriter::Close() {
 
 bool TraceWriter::Put(FrameKind kind, std::string_view payload,
                       IndexEntry entry) {
-  const bool chunk = kind == FrameKind::kEvents || kind == FrameKind::kCounters;
+  const bool chunk = IsChunk(kind);
   entry.kind = kind;
   const int64_t most = static_cast<int64_t>(kFrameHeaderSize + payload.size());
   if (!MakeRoom(kind, most)) {
@@ -353,13 +377,10 @@ bool TraceWriter::Put(FrameKind kind, std::string_view payload,
     Stop(status.error());
   }
   if (chunk) {
-    const bool events = kind == FrameKind::kEvents;
-    stopped_.count += events ? entry.events.count : entry.counters.values;
-    stopped_.from_ns =
-        std::min(stopped_.from_ns,
-                 events ? entry.events.begin_ns : entry.counters.begin_ns);
-    stopped_.to_ns = std::max(
-        stopped_.to_ns, events ? entry.events.end_ns : entry.counters.end_ns);
+    const ChunkSpan span = *entry.Chunk();
+    stopped_.count += span.values;
+    stopped_.from_ns = std::min(stopped_.from_ns, span.begin_ns);
+    stopped_.to_ns = std::max(stopped_.to_ns, span.end_ns);
   }
   return false;
 }

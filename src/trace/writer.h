@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,7 +18,9 @@
 #include "trace/frame.h"
 #include "trace/index.h"
 #include "trace/model.h"
+#include "trace/sample_chunk.h"
 #include "trace/sink.h"
+#include "trace/stack_table.h"
 #include "trace/tables.h"
 
 namespace sonde {
@@ -66,17 +69,26 @@ class TraceWriter {
   // Ids are given here, the argument's is ignored.
   uint32_t AddTrack(Track track);
   uint32_t AddSeries(Series series);
-  // A group that nobody uses yet, for the series of a program; those below
-  // kFirstProgramGroup are given by the samplers that use them.
+  // A group that nobody uses yet.
   uint32_t AddGroup();
-  uint32_t AddFrame(const StackFrame& frame);
-  uint32_t AddStack(const StackNode& node);
+  uint32_t AddDevice(Device device);
+  uint32_t AddModule(Module module);
   uint32_t AddArgs(const std::vector<Arg>& args);
+  // See StackTable.
+  uint32_t AddFrame(const StackFrame& frame) { return stacks_.AddFrame(frame); }
+  uint32_t AddStack(const StackNode& node) { return stacks_.AddNode(node); }
+  uint32_t AddStack(std::span<const StackFrame> frames) {
+    return stacks_.AddStack(frames);
+  }
+  // Names a frame that was only a place.
+  void AddSymbol(const Symbol& symbol);
 
   // Adds a row, or replaces the one of the same number.
   void PutProcess(const Process& process);
   void PutThread(const Thread& thread);
   void PutMeta(std::string_view key, std::string_view value);
+  // All of what was not collected: replaces what was said before.
+  void PutNotCollected(const std::vector<NotCollected>& rows);
 
   void AddClock(const ClockPair& pair);
   // Returns a handle for UpdateLoss, when the same loss goes on.
@@ -84,6 +96,7 @@ class TraceWriter {
   void UpdateLoss(size_t handle, const Loss& loss);
   // What events cost that were given up before, for the totals.
   void AddGivenUp(const TrackTotal& total);
+  void AddGivenUp(const SampleSum& sum);
 
   void AddEvent(uint32_t track, const Event& event) {
     TrackState& state = tracks_[track];
@@ -100,6 +113,13 @@ class TraceWriter {
       open.Drain();
     }
     if (open.events.size() > kMaxChunkEvents - kStaged) SealTrack(track);
+  }
+
+  // Samples should come about in the order of their times.
+  void AddSample(const Sample& sample) {
+    samples_.push_back(sample);
+    if (samples_.size() >= kMaxChunkEvents) [[unlikely]]
+      SealSamples();
   }
 
   // One tick of a group: BeginTick, then Set for each series that has a value,
@@ -137,8 +157,13 @@ class TraceWriter {
   uint32_t tracks() const { return static_cast<uint32_t>(tracks_.size() - 1); }
   uint32_t series() const { return static_cast<uint32_t>(series_.size() - 1); }
   uint32_t groups() const { return static_cast<uint32_t>(groups_.size() - 1); }
+  uint64_t samples() const { return sample_ordinal_ + samples_.size(); }
   size_t losses() const { return losses_.rows.size(); }
   uint32_t GroupOf(uint32_t series) const { return series_[series].group; }
+  // Who counts in a group; empty if nobody does yet.
+  const std::string& SourceOf(uint32_t group) const {
+    return StringOf(groups_[group]->source);
+  }
   // Of a track, and ticks of a group, ever.
   uint64_t EventsOf(uint32_t track) const;
   uint64_t TicksOf(uint32_t group) const {
@@ -177,6 +202,7 @@ class TraceWriter {
     size_t journaled = 0;
     uint64_t ordinal = 0;
     int64_t last_ns = INT64_MIN;
+    uint32_t source = 0;  // string id, of its first series
   };
   struct SeriesState {
     uint64_t value = 0;
@@ -223,6 +249,8 @@ class TraceWriter {
   void OpenTrack(uint32_t track);
   void SealTrack(uint32_t track);
   void SealGroup(uint32_t group);
+  void SealSamples();
+  void AddSampleSum(const SampleSum& sum);
   void SealTables(bool journal);
   void ForgetArgs();
   void StartJournal();
@@ -237,6 +265,8 @@ class TraceWriter {
   bool MakeRoom(FrameKind kind, int64_t bytes);
   int64_t ClosingBytes() const;
   bool Compact(int64_t bytes);
+  bool PutTotals(FrameKind kind, std::string_view payload);
+  bool PutSampleSums();
   void AddTotal(NameAggregate& total, const NameAggregate& row);
   void CountDropped(const IndexEntry& entry, std::string_view payload);
   void NoteDropped();
@@ -265,15 +295,21 @@ class TraceWriter {
   PassingTable<Process> processes_;
   PassingTable<Thread> threads_;
   PassingTable<Series> series_rows_;
-  Table<StackRow> stacks_;
+  PassingTable<Device> devices_;
+  PassingTable<Module> modules_;
+  PassingTable<StackRow> stack_rows_;
+  PassingTable<Symbol> symbols_;
   Table<ArgSet> args_;
   Table<MetaEntry> meta_;
   Table<LossRow> losses_;
   Table<ClockRow> clocks_;
+  Table<NotCollectedRow> not_collected_;
   size_t args_in_file_ = 0;  // sets no longer in args_
-  uint32_t frame_count_ = 0, stack_count_ = 0;
+  StackTable stacks_;
+  uint32_t device_count_ = 0, module_count_ = 0;
+  uint32_t stack_row_count_ = 0, symbol_count_ = 0;
   std::map<std::string, uint32_t, std::less<>> meta_keys_;
-  std::unordered_map<std::string, uint32_t> arg_ids_, frame_ids_, stack_ids_;
+  std::unordered_map<std::string, uint32_t> arg_ids_;
 
   std::vector<TrackState> tracks_;
   std::vector<uint32_t> open_tracks_;
@@ -283,8 +319,15 @@ class TraceWriter {
   CounterGroup* open_group_ = nullptr;
   int64_t open_tick_ns_ = 0;
 
+  std::vector<Sample> samples_;  // of the chunk to come
+  size_t samples_journaled_ = 0;
+  uint64_t sample_ordinal_ = 0;  // samples in chunks before
+  CompressionMemory sample_memory_;
+
   std::vector<IndexEntry> index_;
   std::map<std::pair<uint32_t, uint32_t>, NameAggregate> dropped_totals_;
+  // By thread, stack and flags, of samples that were given up.
+  std::map<std::array<uint32_t, 3>, SampleSum> dropped_samples_;
   Loss dropped_;
   std::optional<size_t> dropped_handle_;
   Loss stopped_;

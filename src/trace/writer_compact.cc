@@ -13,16 +13,36 @@
 namespace sonde {
 namespace {
 
-bool IsChunk(const IndexEntry& entry) {
-  return entry.kind == FrameKind::kEvents || entry.kind == FrameKind::kCounters;
-}
+// About what a sum of samples takes in the file, and which part of the limit
+// all of them may take: those beyond are kept by thread alone.
+constexpr int64_t kSampleSumBytes = 16;
+constexpr int64_t kSampleSumsPart = 16;
 
 }  // namespace
 
 // What Close() will need at most, beyond what is in the file now.
 int64_t TraceWriter::ClosingBytes() const {
-  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + total_bytes_;
+  return (16 << 10) + static_cast<int64_t>(index_.size()) * 32 + total_bytes_ +
+         static_cast<int64_t>(dropped_samples_.size()) * kSampleSumBytes;
 }
+
+void TraceWriter::AddSampleSum(const SampleSum& sum) {
+  std::array<uint32_t, 3> key = {sum.thread, sum.stack, sum.flags};
+  const int64_t most =
+      options_.max_bytes == 0
+          ? INT64_MAX
+          : options_.max_bytes / kSampleSumsPart / kSampleSumBytes;
+  if (static_cast<int64_t>(dropped_samples_.size()) >= most &&
+      !dropped_samples_.contains(key))
+    key[1] = 0;
+  SampleSum& all =
+      dropped_samples_.try_emplace(key, SampleSum{key[0], key[1], key[2], 0, 0})
+          .first->second;
+  all.count += sum.count;
+  all.weight_ns += sum.weight_ns;
+}
+
+void TraceWriter::AddGivenUp(const SampleSum& sum) { AddSampleSum(sum); }
 
 void TraceWriter::AddTotal(NameAggregate& total, const NameAggregate& row) {
   const auto size = [](const NameAggregate& one) {
@@ -42,8 +62,10 @@ bool TraceWriter::MakeRoom(FrameKind kind, int64_t bytes) {
   if (closing_) {
     const int64_t end =
         totals_bytes_ + static_cast<int64_t>(index_.size() + 64) * 32;
-    return kind >= FrameKind::kTotals ||
-           file_->size() + bytes + end <= options_.max_bytes;
+    const bool ends_the_file =
+        kind == FrameKind::kTotals || kind == FrameKind::kSampleSums ||
+        kind == FrameKind::kIndex || kind == FrameKind::kEnd;
+    return ends_the_file || file_->size() + bytes + end <= options_.max_bytes;
   }
   const auto fits = [&] {
     const int64_t journal = journal_ ? journal_->size() : 0;
@@ -55,21 +77,24 @@ bool TraceWriter::MakeRoom(FrameKind kind, int64_t bytes) {
 
 void TraceWriter::CountDropped(const IndexEntry& entry,
                                std::string_view payload) {
-  const bool events = entry.kind == FrameKind::kEvents;
-  const int64_t begin_ns =
-      events ? entry.events.begin_ns : entry.counters.begin_ns;
-  const int64_t end_ns = events ? entry.events.end_ns : entry.counters.end_ns;
+  const ChunkSpan span = *entry.Chunk();
   if (dropped_.count == 0) {
     dropped_.reason = "max-size";
     dropped_.detail =
         "oldest events and counter values given up to keep within --max-size";
-    dropped_.from_ns = begin_ns;
-    dropped_.to_ns = end_ns;
+    dropped_.from_ns = span.begin_ns;
+    dropped_.to_ns = span.end_ns;
   }
-  dropped_.count += events ? entry.events.count : entry.counters.values;
-  dropped_.from_ns = std::min(dropped_.from_ns, begin_ns);
-  dropped_.to_ns = std::max(dropped_.to_ns, end_ns);
-  if (!events) return;
+  dropped_.count += span.values;
+  dropped_.from_ns = std::min(dropped_.from_ns, span.begin_ns);
+  dropped_.to_ns = std::max(dropped_.to_ns, span.end_ns);
+  if (entry.kind == FrameKind::kSamples) {
+    std::vector<Sample> samples;
+    if (DecodeSampleChunk(payload, samples))
+      for (const Sample& s : samples)
+        AddSampleSum({s.thread, s.stack, s.flags, 1, s.weight_ns});
+  }
+  if (entry.kind != FrameKind::kEvents) return;
   EventChunkDecoder decoder;
   std::vector<NameAggregate> rows;
   if (!decoder.Open(payload) || !decoder.Aggregates(rows)) return;
@@ -94,16 +119,19 @@ bool TraceWriter::Compact(int64_t bytes) {
       std::max(file_->size() - options_.max_bytes / 2,
                file_->size() + coming - options_.max_bytes / 8 * 7);
   // Nothing may be moved unless all that follows is done as well.
-  if (excess <= 0 || std::none_of(index_.begin(), index_.end(), &IsChunk))
+  if (excess <= 0 ||
+      std::none_of(index_.begin(), index_.end(),
+                   [](const IndexEntry& e) { return IsChunk(e.kind); }))
     return false;
   std::vector<IndexEntry> kept;
   int64_t to = kFileHeaderSize;
   for (size_t i = 0; i < index_.size(); ++i) {
     IndexEntry entry = index_[i];
     // Totals of chunks dropped earlier are rewritten below.
-    const bool stale = entry.kind == FrameKind::kTotals;
-    if (stale || (IsChunk(entry) && excess > 0)) {
-      if (IsChunk(entry)) {
+    const bool stale = entry.kind == FrameKind::kTotals ||
+                       entry.kind == FrameKind::kSampleSums;
+    if (stale || (IsChunk(entry.kind) && excess > 0)) {
+      if (IsChunk(entry.kind)) {
         auto frame =
             file_->ReadAt(entry.offset, static_cast<size_t>(entry.size));
         if (frame.ok())
@@ -142,20 +170,30 @@ bool TraceWriter::Compact(int64_t bytes) {
   std::vector<TrackTotal> totals;
   for (const auto& [key, aggregate] : dropped_totals_)
     totals.push_back({key.first, aggregate});
-  for (const std::string& part : EncodeTotals(1, totals)) {
-    const std::string frame =
-        EncodeFrame(FrameKind::kTotals, sequence_, part, true);
-    IndexEntry entry;
-    entry.kind = FrameKind::kTotals;
-    entry.offset = file_->size();
-    entry.size = static_cast<int64_t>(frame.size());
-    entry.sequence = sequence_++;
-    if (const Status status = file_->Append(frame); !status.ok()) {
-      Stop(status.error());
-      return false;
-    }
-    index_.push_back(entry);
+  for (const std::string& part : EncodeTotals(1, totals))
+    if (!PutTotals(FrameKind::kTotals, part)) return false;
+  return dropped_samples_.empty() || PutSampleSums();
+}
+
+bool TraceWriter::PutSampleSums() {
+  std::vector<SampleSum> sums;
+  for (const auto& [key, sum] : dropped_samples_) sums.push_back(sum);
+  return PutTotals(FrameKind::kSampleSums, EncodeRows(sums));
+}
+
+// Without asking for room, which would come back to here.
+bool TraceWriter::PutTotals(FrameKind kind, std::string_view payload) {
+  const std::string frame = EncodeFrame(kind, sequence_, payload, true);
+  IndexEntry entry;
+  entry.kind = kind;
+  entry.offset = file_->size();
+  entry.size = static_cast<int64_t>(frame.size());
+  entry.sequence = sequence_++;
+  if (const Status status = file_->Append(frame); !status.ok()) {
+    Stop(status.error());
+    return false;
   }
+  index_.push_back(entry);
   return true;
 }
 

@@ -14,6 +14,8 @@ constexpr size_t kLongestString = 64 << 10;
 constexpr size_t kTableFrame = 32 << 10;
 // Argument sets held in memory.
 constexpr size_t kMostArgSets = 64 << 10;
+// Groups up to this one are given by the samplers that use them.
+constexpr size_t kSamplerGroups = 7;
 
 }  // namespace
 
@@ -103,6 +105,8 @@ uint32_t TraceWriter::AddSeries(Series series) {
   series.id = static_cast<uint32_t>(series_.size());
   while (groups_.size() <= series.group)
     groups_.push_back(std::make_unique<CounterGroup>());
+  if (groups_[series.group]->source == 0)
+    groups_[series.group]->source = series.source;
   series_.push_back({0, series.type, series.group, false});
   series_rows_.Put(series.id, series);
   return series.id;
@@ -111,34 +115,25 @@ uint32_t TraceWriter::AddSeries(Series series) {
 uint32_t TraceWriter::AddGroup() {
   do {
     groups_.push_back(std::make_unique<CounterGroup>());
-  } while (groups_.size() <= kFirstProgramGroup);
+  } while (groups_.size() <= kSamplerGroups);
   return static_cast<uint32_t>(groups_.size() - 1);
 }
 
-uint32_t TraceWriter::AddFrame(const StackFrame& frame) {
-  StackRow row{true, 0, frame, {}};
-  ByteWriter key;
-  EncodeRow(row, key);
-  const auto [at, fresh] = frame_ids_.try_emplace(key.Take(), frame_count_ + 1);
-  if (fresh) {
-    row.id = ++frame_count_;
-    stacks_.At(stacks_.rows.size()) = row;
-    stacks_.Mark(stacks_.rows.size() - 1);
-  }
-  return at->second;
+uint32_t TraceWriter::AddDevice(Device device) {
+  device.id = ++device_count_;
+  devices_.Put(device.id, device);
+  return device.id;
 }
 
-uint32_t TraceWriter::AddStack(const StackNode& node) {
-  StackRow row{false, 0, {}, node};
-  ByteWriter key;
-  EncodeRow(row, key);
-  const auto [at, fresh] = stack_ids_.try_emplace(key.Take(), stack_count_ + 1);
-  if (fresh) {
-    row.id = ++stack_count_;
-    stacks_.At(stacks_.rows.size()) = row;
-    stacks_.Mark(stacks_.rows.size() - 1);
-  }
-  return at->second;
+uint32_t TraceWriter::AddModule(Module module) {
+  module.id = ++module_count_;
+  modules_.Put(module.id, module);
+  return module.id;
+}
+
+void TraceWriter::AddSymbol(const Symbol& symbol) {
+  CHECK(symbol.frame != 0);
+  symbols_.Put(++symbol_count_, symbol);
 }
 
 uint32_t TraceWriter::AddArgs(const std::vector<Arg>& args) {
@@ -199,11 +194,23 @@ size_t TraceWriter::AddLoss(Loss loss) {
 }
 
 void TraceWriter::UpdateLoss(size_t handle, const Loss& loss) {
-  losses_.At(handle).loss = loss;
+  losses_.At(handle).row = loss;
   losses_.Mark(handle);
 }
 
+void TraceWriter::PutNotCollected(const std::vector<NotCollected>& rows) {
+  // One that can be collected after all is said to be nothing.
+  for (size_t key = 0; key < std::max(rows.size(), not_collected_.rows.size());
+       ++key) {
+    not_collected_.At(key) = {key,
+                              key < rows.size() ? rows[key] : NotCollected()};
+    not_collected_.Mark(key);
+  }
+}
+
 void TraceWriter::SealTables(bool journal) {
+  for (const StackRow& row : stacks_.TakeRows())
+    stack_rows_.Put(++stack_row_count_, row);
   const auto put = [&](FrameKind kind, std::string_view payload) {
     if (!journal) return Put(kind, payload);
     PutJournal(kind, payload);
@@ -241,6 +248,7 @@ void TraceWriter::SealTables(bool journal) {
   };
   // What is missing comes first: where room ends, it must still be said.
   put_rows(FrameKind::kLosses, losses_);
+  put_rows(FrameKind::kNotCollected, not_collected_);
   put_rows(FrameKind::kMeta, meta_);
 
   size_t& have = journal ? strings_in_journal_ : strings_in_file_;
@@ -265,7 +273,10 @@ void TraceWriter::SealTables(bool journal) {
   put_rows(FrameKind::kProcesses, processes_);
   put_rows(FrameKind::kThreads, threads_);
   put_rows(FrameKind::kSeries, series_rows_);
-  put_rows(FrameKind::kStacks, stacks_);
+  put_rows(FrameKind::kDevices, devices_);
+  put_rows(FrameKind::kModules, modules_);
+  put_rows(FrameKind::kStacks, stack_rows_);
+  put_rows(FrameKind::kSymbols, symbols_);
   put_rows(FrameKind::kArgs, args_);
   if (!journal) ForgetArgs();
   put_rows(FrameKind::kClocks, clocks_);

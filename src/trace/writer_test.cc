@@ -145,7 +145,7 @@ TEST_F(WriterTest, MaxBytesIsKeptAndTheTotalsStayWhole) {
     if (f.kind == FrameKind::kEvents) kept += f.events.count;
     if (f.kind == FrameKind::kLosses)
       DecodeRows<LossRow>(payload,
-                          [&](LossRow row) { dropped = row.loss.count; });
+                          [&](LossRow row) { dropped = row.row.count; });
     TotalsPart totals;
     if (f.kind == FrameKind::kTotals && DecodeTotals(payload, totals) &&
         totals.which == 0)
@@ -413,7 +413,7 @@ TEST_F(WriterTest, ATraceFullOfRowsStaysWholeWithinItsLimit) {
     if (f.kind == FrameKind::kEvents) kept += f.events.count;
     if (f.kind == FrameKind::kLosses)
       DecodeRows<LossRow>(payload,
-                          [&](LossRow row) { dropped = row.loss.count; });
+                          [&](LossRow row) { dropped = row.row.count; });
   }
   EXPECT_EQ(kept + dropped, 200u * 14000) << "the loss itself must find room";
 }

@@ -16,6 +16,7 @@
 #include "analyze/judge.h"
 #include "base/check.h"
 #include "base/time.h"
+#include "trace/sources.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -34,6 +35,9 @@ uint32_t AddSeries(TraceWriter& out, uint32_t group, Series::Scope scope,
   row.name = out.Intern(name);
   row.label = out.Intern(label);
   row.kind = total ? Series::Kind::kTotal : Series::Kind::kGauge;
+  row.source = out.Intern(scope == Series::Scope::kMachine  ? source::kMachine
+                          : scope == Series::Scope::kDevice ? source::kDevices
+                                                            : source::kTasks);
   return out.AddSeries(row);
 }
 

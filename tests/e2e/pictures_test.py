@@ -39,7 +39,7 @@ meta allowed_cores 2
 meta host "{EVIL}"
 meta command ["python","{EVIL.replace(chr(92) + chr(34), '')}"]
 meta exit "exit 0"
-meta not_collected [{{"source":"<b>s","why":"<b>w","cure":"<b>c"}}]
+not_collected "<b>s" why="<b>w" cure="<b>c"
 process 1 pid=100 name="{EVIL}" cmdline="{EVIL}" start=0 end=20s exit=0
 process 2 parent=1 pid=101 name=quiet start=0 end=20s exit=0
 thread 1 process=1 tid=100 name="{EVIL}" start=0 end=20s

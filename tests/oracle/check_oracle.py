@@ -83,11 +83,14 @@ class Printer:
         tables = trace.tables
         self.tracks = dict(tables[st.TRACKS])
         for stream in trace.chunks(st.EVENTS):
-            self.tracks.setdefault(stream, {"id": stream, "kind": 1, "process": 0,
-                                            "thread": 0, "name": 0})
+            self.tracks.setdefault(stream, dict.fromkeys(
+                "process thread name source device parent order clock".split(), 0,
+            ) | {"id": stream, "kind": 1})
         self.ids = {
             "track": self.number(self.tracks),
             "series": self.number(tables[st.SERIES]),
+            "device": self.number(tables[st.DEVICES]),
+            "module": self.number(tables[st.MODULES]),
             "frame": self.number(k for k in tables[st.STACKS] if k[0] == 1),
             "stack": self.number(k for k in tables[st.STACKS] if k[0] == 2),
         }
@@ -131,9 +134,10 @@ class Printer:
                             {k.encode(): v for k, v in row.items()})
         for number, row in sorted(tables[st.PROCESSES].items()):
             self.line(b"process %d" % number, self.count("parent", row["parent"]),
-                      self.count("pid", row["pid"]), self.text("name", row["name"]),
-                      self.text("cmdline", row["cmdline"]),
-                      self.when("start", row["start"]), self.when("end", row["end"]))
+                      self.count("pid", row["pid"]),
+                      self.when("start", row["start"]), self.when("end", row["end"]),
+                      self.text("name", row["name"]),
+                      self.text("cmdline", row["cmdline"]))
             code = b"%d" % row["exit_code"]
             self.out[-1] += {0: b" exit=unknown", 1: b" exit=" + code,
                              2: b" signal=" + code, 3: b" running"}[row["exit"]]
@@ -141,16 +145,26 @@ class Printer:
                       self.when("cpu", row["cpu"], -1))
         for number, row in sorted(tables[st.THREADS].items()):
             self.line(b"thread %d" % number, self.count("process", row["process"]),
-                      self.count("tid", row["tid"]), self.text("name", row["name"]),
+                      self.count("tid", row["tid"]),
                       self.when("start", row["start"]), self.when("end", row["end"]),
-                      self.when("cpu", row["cpu"], -1))
-        kinds = [b"", b"thread", b"process", b"machine", b"custom"]
+                      self.text("name", row["name"]), self.when("cpu", row["cpu"], -1))
+        for number, row in sorted(tables[st.DEVICES].items()):
+            self.line(b"device %d" % self.ids["device"][number], self.source(row),
+                      *(self.text(k, row[k]) for k in ("vendor", "name", "uuid")),
+                      self.count("index", row["index"]))
+        kinds = [b"", b"thread", b"process", b"machine", b"custom", b"queue"]
+        seen = set()
         for number, row in sorted(self.tracks.items()):
             self.line(b"track %d" % self.ids["track"][number],
                       ("kind", kinds[row["kind"]]),
                       self.count("process", row["process"]),
                       self.count("thread", row["thread"]),
-                      self.text("name", row["name"]))
+                      self.text("name", row["name"]), self.source(row),
+                      self.count("device", self.ids["device"].get(row["device"], 0)),
+                      self.count("parent", self.ids["track"][row["parent"]]
+                                 if row["parent"] in seen else 0),
+                      self.count("order", row["order"]), self.text("clock", row["clock"]))
+            seen.add(number)
         scopes = [b"", b"machine", b"process", b"thread", b"device"]
         for number, row in sorted(tables[st.SERIES].items()):
             scope = scopes[row["scope"]]
@@ -161,16 +175,29 @@ class Printer:
                       self.text("name", row["name"]), self.text("label", row["label"]),
                       ("unit", word(self.string(row["unit"]))),
                       ("kind", [b"", b"gauge", b"total"][row["kind"]]),
-                      ("type", [b"", b"int", b"double"][row["type"]]))
+                      ("type", [b"", b"int", b"double"][row["type"]]),
+                      self.source(row))
+        for number, row in sorted(tables[st.MODULES].items()):
+            self.line(b"module %d" % self.ids["module"][number],
+                      self.text("path", row["path"]),
+                      self.text("build_id", row["build_id"]))
         for key, row in sorted(tables[st.STACKS].items()):
             if key[0] == 1:
                 self.line(b"frame %d" % self.ids["frame"][key],
                           self.text("function", row["function"]),
-                          self.text("module", row["module"]),
+                          self.count("module", self.ids["module"].get(row["module"], 0)),
                           self.text("file", row["file"]),
                           self.count("line", row["line"]),
                           ("offset", b"0x%x" % row["offset"] if row["offset"] else None))
-            else:
+        for _, row in sorted(tables[st.SYMBOLS].items()):
+            frame = self.ids["frame"].get((1, row["frame"]), 0)
+            if frame:
+                self.line(b"symbol %d" % frame, self.count("depth", row["depth"]),
+                          self.text("function", row["function"]),
+                          self.text("file", row["file"]),
+                          *(self.count(k, row[k]) for k in ("line", "inlined", "loop")))
+        for key, row in sorted(tables[st.STACKS].items()):
+            if key[0] == 2:
                 self.line(b"stack %d" % self.ids["stack"][key],
                           self.count("parent", self.stack(row["parent"])),
                           self.count("frame",
@@ -183,16 +210,39 @@ class Printer:
         for group, frames in sorted(t.chunks(st.COUNTERS).items()):
             if group in groups:
                 self.ticks(group, frames)
+        for frame in t.chunks(st.SAMPLES).get(0, []):
+            for sample in frame.chunk.samples():
+                self.sample(sample)
         for _, row in sorted(tables[st.LOSSES].items()):
-            self.line(b"loss " + word(row["reason"]), self.count("count", row["count"]),
+            self.line(b"loss " + word(row["reason"]), self.say("detail", row),
+                      self.count("count", row["count"]),
                       self.when("from", row["from"]), self.when("to", row["to"]),
-                      ("detail", quoted(row["detail"]) if row["detail"] else None))
+                      self.say("source", row))
+        for _, row in sorted(tables[st.NOT_COLLECTED].items()):
+            if row["source"]:
+                self.line(b"not_collected " + word(row["source"]),
+                          self.say("why", row), self.say("cure", row))
         for journal, offset, size in t.damages:
             self.out.append(b'loss damaged detail="%d bytes at %d of the %s: ' % (
                 size, offset, b"journal" if journal else b"file"))
         if not t.finished:
             self.out.append(b"unfinished")
         return self.out
+
+    def source(self, row):
+        return "source", word(self.string(row["source"]))
+
+    @staticmethod
+    def say(key, row):
+        return key, quoted(row[key]) if row[key] else None
+
+    def sample(self, s):
+        self.line(b"sample " + time(s["time"]), self.count("thread", s["thread"]),
+                  self.count("stack", self.stack(s["stack"])),
+                  ("weight", time(s["weight"]) if s["weight"] else None))
+        for bit, flag in ((1, b" waiting"), (2, b" approximate")):
+            if s["flags"] & bit:
+                self.out[-1] += flag
 
     def stack(self, number):
         return self.ids["stack"].get((2, number), 0)
@@ -216,7 +266,9 @@ class Printer:
             head = b"instant %d %s %s" % (track, time(e["begin"]), name)
         else:
             head = b"slice %d %s %s %s" % (track, time(e["begin"]), time(e["end"]), name)
+        classes = [None, b"call", b"device", b"operator"]
         self.line(head, ("depth", b"%d" % e["depth"]), self.text("cat", e["category"]),
+                  ("class", classes[e["class"] & 3]),
                   ("args", self.args(e["args"])),
                   self.count("stack", self.stack(e["stack"])),
                   self.count("flow_in", e["flow_in"]),
@@ -377,6 +429,10 @@ def check_kept_within_limit(trace):
                if r["reason"] == b"max-size")
     kept = sum(f.chunk.count for f in trace.frames if f.kind == st.EVENTS)
     kept += sum(f.chunk.values for f in trace.frames if f.kind == st.COUNTERS)
+    samples = [f.chunk for f in trace.frames if f.kind == st.SAMPLES]
+    kept += sum(chunk.count for chunk in samples)
+    given_up = sum(r["count"] for r in trace.tables[st.SAMPLE_SUMS].values())
+    assert not samples or given_up == samples[0].first_ordinal, given_up
     assert kept + lost == trace.events_ever, (kept, lost, trace.events_ever)
     sums = {}
     for which in (0, 1):

@@ -12,7 +12,9 @@ import zstandard
 FILE_MAGIC = b"\x89SONDE\r\n"
 FRAME_MAGIC = b"\xf5Snd"
 (STRINGS, TRACKS, PROCESSES, THREADS, SERIES, STACKS, ARGS, EVENTS, COUNTERS,
- CLOCKS, LOSSES, META, TOTALS, INDEX, END) = range(1, 16)
+ CLOCKS, LOSSES, META, TOTALS, INDEX, END, DEVICES, MODULES, SYMBOLS,
+ NOT_COLLECTED, SAMPLES, SAMPLE_SUMS) = range(1, 22)
+CHUNKS = (EVENTS, COUNTERS, SAMPLES)
 MAX_TIME = 4 * 10**18
 MASK = (1 << 64) - 1
 
@@ -112,6 +114,8 @@ class Frame:
             self.chunk = EventChunk(self.stored)
         if self.kind == COUNTERS:
             self.chunk = CounterChunk(self.stored)
+        if self.kind == SAMPLES:
+            self.chunk = SampleChunk(self.stored)
         return self
 
     def payload(self):
@@ -159,7 +163,7 @@ def read_aggregate(data):
 
 class EventChunk:
     NAMES = ["end", "dur", "name", "depth", "kind", "flags", "category", "args",
-             "stack", "flow_in", "flow_out"]
+             "stack", "flow_in", "flow_out", "class"]
 
     def __init__(self, payload):
         data = Bytes(payload)
@@ -179,7 +183,7 @@ class EventChunk:
         return self._columns
 
     def events(self):
-        columns = [self.columns().values(i) for i in range(11)]
+        columns = [self.columns().values(i) for i in range(12)]
         out, end = [], self.first_end
         for row in zip(*columns):
             event = dict(zip(self.NAMES, row))
@@ -263,25 +267,66 @@ class CounterChunk:
         return out
 
 
+class SampleChunk:
+    NAMES = ["time", "thread", "stack", "weight", "flags"]
+    stream = 0
+
+    def __init__(self, payload):
+        data = Bytes(payload)
+        self.count, self.first_ordinal = data.varint(), data.varint()
+        self.begin = data.signed()
+        self.end = self.begin + data.varint()
+        need(0 < self.count <= 16384)
+        need(-MAX_TIME <= self.begin and self.end <= MAX_TIME)
+        self.data = data
+
+    def samples(self):
+        if not hasattr(self, "_samples"):
+            columns = Columns(self.data, self.count)
+            self._samples, now = [], self.begin
+            for row in zip(*(columns.values(i) for i in range(5))):
+                sample = dict(zip(self.NAMES, row))
+                now += unzigzag(sample["time"])
+                sample["time"] = now
+                need(self.begin <= now <= self.end)
+                self._samples.append(sample)
+        return self._samples
+
+
 ROWS = {
-    TRACKS: "id:varint kind:varint process:varint thread:varint name:varint",
+    TRACKS: "id:varint kind:varint process:varint thread:varint name:varint "
+            "source:varint device:varint parent:varint order:varint clock:varint",
     PROCESSES: "id:varint parent:varint pid:signed start:signed end:signed "
                "name:varint cmdline:varint exit:varint exit_code:signed "
                "execs:varint cpu:signed",
     THREADS: "id:varint process:varint tid:signed start:signed end:signed "
              "name:varint cpu:signed",
     SERIES: "id:varint group:varint scope:varint scope_id:varint name:varint "
-            "label:varint unit:varint kind:varint type:varint",
+            "label:varint unit:varint kind:varint type:varint source:varint",
+    DEVICES: "id:varint source:varint vendor:varint name:varint uuid:varint "
+             "index:varint",
+    MODULES: "id:varint path:varint build_id:varint",
+    SYMBOLS: "frame:varint depth:varint function:varint file:varint line:varint "
+             "inlined:varint loop:varint",
+    SAMPLE_SUMS: "thread:varint stack:varint flags:varint count:varint "
+                 "weight:varint",
     CLOCKS: "id:varint monotonic:signed realtime:signed boottime:signed",
-    LOSSES: "id:varint reason:text detail:text count:varint from:signed to:signed",
+    LOSSES: "id:varint reason:text detail:text count:varint from:signed to:signed "
+            "source:text",
+    NOT_COLLECTED: "id:varint source:text why:text cure:text",
     META: "id:text value:text",
 }
 
 
 def read_row(kind, data):
     if kind in ROWS:
-        return {name: data.opt(how) for name, how in
-                (field.split(":") for field in ROWS[kind].split())}
+        row = {name: data.opt(how) for name, how in
+               (field.split(":") for field in ROWS[kind].split())}
+        if kind == SYMBOLS:
+            row["id"] = row["frame"], row["depth"]
+        if kind == SAMPLE_SUMS:
+            row["id"] = row["thread"], row["stack"], row["flags"]
+        return row
     if kind == STACKS:
         tag, number = data.varint(), data.varint()
         names = ("function module file line offset".split() if tag == 1
@@ -370,7 +415,7 @@ class Trace:
         frames.sort(key=lambda f: (f.sequence, not f.journal))
         covered, seen = {}, set()
         for f in frames:
-            if not f.journal and f.kind in (EVENTS, COUNTERS):
+            if not f.journal and f.kind in CHUNKS:
                 key = (f.kind, f.chunk.stream)
                 covered[key] = max(covered.get(key, 0),
                                    f.chunk.first_ordinal + f.chunk.count)
@@ -379,18 +424,20 @@ class Trace:
                 if f.sequence in seen:
                     continue
                 seen.add(f.sequence)
-            elif f.kind in (EVENTS, COUNTERS) and f.chunk.first_ordinal < \
+            elif f.kind in CHUNKS and f.chunk.first_ordinal < \
                     covered.get((f.kind, f.chunk.stream), 0):
                 continue
             self.frames.append(f)
 
     def load_tables(self):
         self.strings = {0: b""}
-        self.tables = {kind: {} for kind in range(1, 16)}
+        self.tables = {kind: {} for kind in range(1, 22)}
         self.totals = {}
         for f in self.frames:
-            if f.kind in (EVENTS, COUNTERS) or f.kind > TOTALS:
+            if f.kind in CHUNKS or f.kind > SAMPLE_SUMS:
                 continue
+            if f.kind == SAMPLE_SUMS:
+                self.tables[SAMPLE_SUMS] = {}
             data = Bytes(f.payload())
             if f.kind == STRINGS:
                 first = data.varint()

@@ -89,6 +89,9 @@ struct Maker {
     track.process = process;
     track.thread = thread;
     track.name = w.Intern(name);
+    track.source = w.Intern(kind == Track::Kind::kProcess   ? "tree"
+                            : kind == Track::Kind::kMachine ? "session"
+                                                            : "api");
     return w.AddTrack(track);
   }
 
@@ -226,6 +229,8 @@ struct Maker {
     row.unit = w.Intern(unit);
     row.kind = kind;
     row.type = type;
+    row.source =
+        w.Intern(scope == Series::Scope::kMachine ? "machine" : "tasks");
     return w.AddSeries(row);
   }
 

@@ -61,7 +61,8 @@ uint32_t RandomTrace::AnyStack() {
   if (frames_.empty() || OneIn(20)) {
     StackFrame frame;
     frame.function = writer_.Intern(AnyString());
-    if (!OneIn(3)) frame.module = writer_.Intern("lib" + AnyString() + ".so");
+    if (modules_ > 0 && !OneIn(3))
+      frame.module = static_cast<uint32_t>(1 + Below(modules_));
     if (OneIn(2)) frame.file = writer_.Intern("src/a.cc");
     frame.line = static_cast<uint32_t>(Below(500));
     frame.offset = OneIn(4) ? random_() : Below(5000);
@@ -88,6 +89,7 @@ void RandomTrace::AddEvents() {
     if (OneIn(12)) event.stack = AnyStack();
     if (OneIn(20)) event.flow_in = OneIn(3) ? random_() : Below(99);
     if (OneIn(20)) event.flow_out = Below(99);
+    if (OneIn(15)) event.cls = static_cast<Event::Class>(Below(4));
     if (choice < 4 && track.begins.size() < 9) {
       track.begins.push_back(now_ns_);
       continue;
@@ -135,7 +137,7 @@ void RandomTrace::AddRow() {
       static_cast<uint32_t>(processes_ ? 1 + Below(processes_) : 0);
   const uint32_t thread =
       static_cast<uint32_t>(threads_ ? 1 + Below(threads_) : 0);
-  const uint64_t what = Below(8);
+  const uint64_t what = Below(12);
   if (what == 0 || processes_ == 0) {
     Process row;
     row.number = OneIn(2) && process ? process : ++processes_;
@@ -165,7 +167,12 @@ void RandomTrace::AddRow() {
   } else if (what == 2 || tracks_.empty()) {
     if (tracks_.size() > 8) return;
     Track row;
-    row.kind = static_cast<Track::Kind>(1 + Below(4));
+    row.kind = static_cast<Track::Kind>(1 + Below(5));
+    row.source = OneIn(3) ? 0 : writer_.Intern("api");
+    if (devices_ > 0) row.device = static_cast<uint32_t>(Below(devices_ + 1));
+    if (!tracks_.empty() && OneIn(2)) row.parent = tracks_.back().id;
+    row.order = static_cast<uint32_t>(Below(3));
+    if (OneIn(4)) row.clock = writer_.Intern("gpu");
     row.process = process;
     row.thread = thread;
     row.name = writer_.Intern(AnyString());
@@ -183,6 +190,7 @@ void RandomTrace::AddRow() {
     row.unit = OneIn(5) ? 0 : writer_.Intern("bytes");
     row.kind = static_cast<Series::Kind>(1 + Below(2));
     row.type = static_cast<Series::Type>(1 + Below(2));
+    row.source = OneIn(3) ? 0 : writer_.Intern(OneIn(2) ? "tasks" : "itt");
     row.id = writer_.AddSeries(row);
     series_[row.group].push_back(row);
   } else if (what == 5) {
@@ -194,19 +202,60 @@ void RandomTrace::AddRow() {
     loss.count = Below(100);
     if (OneIn(2)) loss.from_ns = now_ns_;
     if (OneIn(2)) loss.to_ns = now_ns_ + 10;
+    if (OneIn(2)) loss.source = AnyString();
     writer_.AddLoss(loss);
+  } else if (what == 7) {
+    Device row;
+    row.source = writer_.Intern("nvml");
+    row.name = writer_.Intern(AnyString());
+    if (OneIn(2)) row.uuid = writer_.Intern(AnyString());
+    row.index = static_cast<uint32_t>(Below(8));
+    devices_ = writer_.AddDevice(row);
+  } else if (what == 8) {
+    Module row;
+    row.path = writer_.Intern("/lib/" + AnyString());
+    if (OneIn(2)) row.build_id = writer_.Intern("c0ffee");
+    modules_ = writer_.AddModule(row);
+  } else if (what == 9) {
+    if (frames_.empty()) return;
+    Symbol row;
+    row.frame = frames_[Below(frames_.size())];
+    row.depth = static_cast<uint32_t>(Below(3));
+    row.function = writer_.Intern(AnyString());
+    row.line = static_cast<uint32_t>(Below(99));
+    row.inlined = static_cast<uint32_t>(Below(2));
+    writer_.AddSymbol(row);
+  } else if (what == 10) {
+    std::vector<NotCollected> rows(Below(3));
+    for (NotCollected& row : rows) row = {AnyString(), "why", AnyString()};
+    writer_.PutNotCollected(rows);
   } else {
     writer_.AddClock({now_ns_, now_ns_ + 1'700'000'000'000'000'000,
                       static_cast<int64_t>(Below(1000))});
   }
 }
 
+void RandomTrace::AddSamples() {
+  for (uint64_t count = Below(60); count > 0; --count) {
+    Sample sample;
+    now_ns_ += static_cast<int64_t>(Below(5000));
+    sample.time_ns = now_ns_ - static_cast<int64_t>(Below(3000));
+    sample.thread = static_cast<uint32_t>(Below(threads_ + 1));
+    sample.stack = AnyStack();
+    sample.weight_ns = OneIn(9) ? Below(99) : 5'000'000;
+    sample.flags = static_cast<uint8_t>(OneIn(5) ? Below(4) : 0);
+    writer_.AddSample(sample);
+  }
+}
+
 void RandomTrace::Step() {
-  const uint64_t choice = Below(20);
+  const uint64_t choice = Below(21);
   if (choice < 9)
     AddEvents();
   else if (choice < 18)
     AddTick();
+  else if (choice == 20)
+    AddSamples();
   else
     AddRow();
   if (!flushes_) return;

@@ -43,6 +43,7 @@ class RandomTrace {
   void AddEvents();
   void AddTick();
   void AddRow();
+  void AddSamples();
 
   std::mt19937_64 random_;
   TraceWriter& writer_;
@@ -52,7 +53,7 @@ class RandomTrace {
   std::vector<OpenTrack> tracks_;
   std::vector<std::vector<Series>> series_;  // by group
   std::vector<uint32_t> frames_, stacks_ = {0};
-  uint32_t processes_ = 0, threads_ = 0;
+  uint32_t processes_ = 0, threads_ = 0, devices_ = 0, modules_ = 0;
 };
 
 }  // namespace sonde

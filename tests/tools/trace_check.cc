@@ -80,7 +80,7 @@ bool Take(FrameKind kind, std::string_view payload, Contents& out) {
           payload, [&](ArgSet row) { out.args[row.id] = row.args; });
     case FrameKind::kLosses:
       return DecodeRows<LossRow>(
-          payload, [&](LossRow row) { out.losses[row.ordinal] = row.loss; });
+          payload, [&](LossRow row) { out.losses[row.ordinal] = row.row; });
     case FrameKind::kEvents:
       return TakeEvents(payload, out);
     case FrameKind::kCounters:

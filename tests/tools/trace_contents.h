@@ -92,7 +92,7 @@ struct TraceContents {
       ok = DecodeRows<ArgSet>(payload, [&](ArgSet a) { args[a.id] = a.args; });
     } else if (kind == FrameKind::kLosses) {
       ok = DecodeRows<LossRow>(payload,
-                               [&](LossRow l) { losses[l.ordinal] = l.loss; });
+                               [&](LossRow l) { losses[l.ordinal] = l.row; });
     } else if (kind == FrameKind::kMeta) {
       ok = DecodeRows<MetaEntry>(payload,
                                  [&](MetaEntry m) { meta[m.key] = m.value; });

@@ -19,7 +19,7 @@ std::vector<std::string> PathsOf(const Store& store, std::string_view counter,
                                  std::string_view command) {
   std::set<std::string> paths;
   for (const auto& [id, row] : store.series()) {
-    if (OfProgram(row) || row.scope != Series::Scope::kMachine ||
+    if (store.OfProgram(row) || row.scope != Series::Scope::kMachine ||
         store.Str(row.name) != counter)
       continue;
     const std::string_view path = store.Str(row.label);

@@ -89,7 +89,7 @@ class CounterPass {
 
   void Prepare() {
     for (const auto& [id, row] : store_.series()) {
-      if (OfProgram(row)) continue;
+      if (store_.OfProgram(row)) continue;
       const auto source = SourceOf(row);
       if (!source || id >= kMaxSeries) continue;
       if (id >= followers_.size()) followers_.resize(id + 1);

@@ -36,7 +36,7 @@ std::vector<Link> LinksOf(const Facts& facts) {
   std::set<std::string> labels;
   for (const auto& [id, row] : facts.store->series()) {
     const std::string_view counter = facts.store->Str(row.name);
-    if (!OfProgram(row) && row.scope == Series::Scope::kMachine &&
+    if (!facts.store->OfProgram(row) && row.scope == Series::Scope::kMachine &&
         labels.size() < kMostLinks &&
         (counter == "net_rx_bytes" || counter == "net_tx_bytes"))
       labels.emplace(facts.store->Str(row.label));

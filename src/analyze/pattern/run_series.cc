@@ -78,7 +78,7 @@ void PutDisks(const Store& store, const CounterSum& each,
               std::vector<CounterSum>& out) {
   std::set<std::string> disks;
   for (const auto& [id, row] : store.series())
-    if (!OfProgram(row) && row.scope == kMachine &&
+    if (!store.OfProgram(row) && row.scope == kMachine &&
         store.Str(row.name) == each.counter && disks.size() < kMaxDisks)
       disks.emplace(store.Str(row.label));
   for (const std::string& disk : disks) {
@@ -98,7 +98,8 @@ std::vector<CounterSum> SourcesOf(const Store& store) {
   for (CounterSum& one : CgroupSums(store)) out.push_back(std::move(one));
   std::set<uint32_t> devices;
   for (const auto& [id, row] : store.series())
-    if (!OfProgram(row) && row.scope == kDevice && row.scope_id < kMaxDevices)
+    if (!store.OfProgram(row) && row.scope == kDevice &&
+        row.scope_id < kMaxDevices)
       devices.insert(row.scope_id);
   for (const uint32_t device : devices)
     for (const DeviceCounter& one : kDeviceCounters)

@@ -71,6 +71,8 @@ class CountersTest : public testing::Test {
     s.name = w_->Intern(name);
     s.label = w_->Intern(std::to_string(++labels_));
     s.kind = kind;
+    s.source =
+        w_->Intern(scope == Series::Scope::kMachine ? "machine" : "tasks");
     return w_->AddSeries(s);
   }
   void PutProcess(uint32_t number, double start_s) {
@@ -356,6 +358,7 @@ TEST_F(CountersTest, TheSameBytesInAnotherNetworkCountOnce) {
   s.name = w_->Intern("net_rx_bytes");
   s.label = w_->Intern("eth0@4026532000");
   s.kind = Series::Kind::kTotal;
+  s.source = w_->Intern("machine");
   const uint32_t other = w_->AddSeries(s);
   for (int i = 0; i <= 100; ++i)
     Tick(1, i, [&] {

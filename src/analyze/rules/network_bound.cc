@@ -114,7 +114,7 @@ std::optional<Ceiling> CeilingOf(const SteadySeries& series, const Blame& blame,
 // the sums of all.
 bool HasOtherNetworks(const Facts& facts) {
   for (const auto& [id, row] : facts.store->series())
-    if (!OfProgram(row) && row.scope == Series::Scope::kMachine &&
+    if (!facts.store->OfProgram(row) && row.scope == Series::Scope::kMachine &&
         facts.store->Str(row.name) == "net_rx_bytes" &&
         !OfOwnNetwork(facts.store->Str(row.label)))
       return true;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "collect/task_counters.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -255,6 +256,7 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
       row.unit = out_.Intern(kTable[i].unit);
       row.kind = Series::Kind::kGauge;
       row.type = Series::Type::kDouble;
+      row.source = out_.Intern(source::kDevices);
       series = out_.AddSeries(row);
     }
     Open(device.time_ns);
@@ -294,6 +296,7 @@ void DeviceSampler::WriteUsers(Device& device,
       row.unit = out_.Intern("bytes");
       row.kind = Series::Kind::kGauge;
       row.type = Series::Type::kDouble;
+      row.source = out_.Intern(source::kDevices);
       series = out_.AddSeries(row);
     }
     Open(device.time_ns);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/time.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -64,6 +65,7 @@ uint32_t Annotations::NewTrack(Track::Kind kind, uint32_t thread,
   row.process = options_.process;
   row.thread = thread;
   row.name = name;
+  row.source = out_.Intern(source::kApi);
   return out_.AddTrack(row);
 }
 

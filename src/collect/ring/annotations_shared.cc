@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "collect/ring/annotations.h"
+#include "trace/sources.h"
 
 namespace sonde {
 namespace {
@@ -95,6 +96,7 @@ void Annotations::Counter(const Record& record) {
     row.unit = label.category != 0 ? label.category : out_.Intern("1");
     row.kind = Series::Kind::kGauge;
     row.type = real ? Series::Type::kDouble : Series::Type::kInt;
+    row.source = out_.Intern(source::kApi);
     state.series = out_.AddSeries(row);
   }
   if (kind == SONDE_KIND_COUNTER)

@@ -1,6 +1,7 @@
 // What the annotations of a process are in the middle of, for whoever goes on.
 
 #include "collect/ring/annotations.h"
+#include "trace/sources.h"
 
 namespace sonde {
 
@@ -91,7 +92,7 @@ void Annotations::ArchiveShared(StateArchive& archive) {
       archive.Refuse();
   });
   archive.GroupId(group_);
-  if (group_ != 0 && !IsProgramGroup(group_)) archive.Refuse();
+  if (group_ != 0 && OfCollector(out_.SourceOf(group_))) archive.Refuse();
   archive.Each(counters_, [&](auto& entry) {
     CounterState& state = entry.second;
     archive.Number(entry.first);

@@ -182,6 +182,9 @@ Facts LongRun() {
     s.scope_id = id;
     s.name = w->Intern(name);
     s.kind = kind;
+    s.source = w->Intern(scope == Series::Scope::kMachine  ? "machine"
+                         : scope == Series::Scope::kDevice ? "devices"
+                                                           : "tasks");
     return w->AddSeries(s);
   };
   const uint32_t cpu = add(Series::Scope::kProcess, 2, 1, "cpu_ns",

@@ -1,5 +1,5 @@
-#ifndef SONDE_STORE_ID_TABLE_H_
-#define SONDE_STORE_ID_TABLE_H_
+#ifndef SONDE_TRACE_ID_TABLE_H_
+#define SONDE_TRACE_ID_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -69,4 +69,4 @@ class IdTable {
 
 }  // namespace sonde
 
-#endif  // SONDE_STORE_ID_TABLE_H_
+#endif  // SONDE_TRACE_ID_TABLE_H_

@@ -1,4 +1,4 @@
-#include "store/id_table.h"
+#include "trace/id_table.h"
 
 #include <gtest/gtest.h>
 

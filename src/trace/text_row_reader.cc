@@ -1,0 +1,105 @@
+#include "trace/text_row_reader.h"
+
+namespace sonde {
+namespace {
+
+// Processes and threads are kept by number; more than one for each line that a
+// text may have is a slip.
+constexpr uint32_t kMaxNumber = 1 << 20;
+
+}  // namespace
+
+void TextRowReader::Add(std::string_view key, std::function<Status()> take,
+                        bool flag) {
+  fields_.push_back({key,
+                     [this, key, take = std::move(take)] {
+                       told_.insert(key);
+                       return take();
+                     },
+                     flag});
+}
+
+void TextRowReader::Number(std::string_view key, int32_t& v) {
+  if (exit_ != nullptr && key == "exit_code")
+    AddExit(v);
+  else
+    Add(key, Int32Field(key, line_, v).take);
+}
+
+void TextRowReader::Number(std::string_view key, int64_t& v) {
+  Add(key, IntField(key, line_, v).take);
+}
+
+void TextRowReader::Number(std::string_view key, uint32_t& v) {
+  if (scope_ != nullptr && key == "scope_id")
+    Add("scope", [this, &v] { return TakeScope(v); });
+  else
+    Add(key, U32Field(key, line_, v).take);
+}
+
+void TextRowReader::Number(std::string_view key, uint64_t& v) {
+  Add(key, U64Field(key, line_, v).take);
+}
+
+void TextRowReader::Time(std::string_view key, int64_t& v) {
+  Add(key, TimeField(key, line_, v).take);
+}
+
+void TextRowReader::String(std::string_view key, uint32_t& v) {
+  Add(key, [this, &v]() -> Status {
+    TRY(const std::string text, line_.String());
+    v = trace_.Intern(text);
+    return Ok();
+  });
+}
+
+void TextRowReader::Text(std::string_view key, std::string& v) {
+  Add(key, TextField(key, line_, v).take);
+}
+
+void TextRowReader::Ref(FrameKind kind, std::string_view key, uint32_t& v) {
+  const auto ids = ids_.find(kind);
+  if (ids != ids_.end())
+    Add(key, IdField(key, line_, ids->second, v).take);
+  else
+    Add(key, U32Field(key, line_, v, kMaxNumber).take);
+}
+
+void TextRowReader::AddExit(int32_t& code) {
+  const auto ended = [this, &code](Process::Exit exit) {
+    return [this, &code, exit]() -> Status {
+      if (exit == Process::Exit::kExited && line_.PeekWord() == "unknown") {
+        *exit_ = Process::Exit::kUnknown;
+        line_.SkipWord();
+        return Ok();
+      }
+      *exit_ = exit;
+      if (exit == Process::Exit::kRunning) return Ok();
+      return Int32Field("", line_, code).take();
+    };
+  };
+  Add("exit", ended(Process::Exit::kExited));
+  Add("signal", ended(Process::Exit::kSignaled));
+  Add("running", ended(Process::Exit::kRunning), true);
+}
+
+Status TextRowReader::TakeScope(uint32_t& id) {
+  std::string_view word = line_.PeekWord();
+  const size_t colon = word.find(':');
+  if (colon != std::string_view::npos) {
+    const auto number = ParseTextUnsigned(word.substr(colon + 1));
+    if (!number || *number > UINT32_MAX)
+      return line_.Expected("a scope like process:1");
+    id = static_cast<uint32_t>(*number);
+    word = word.substr(0, colon);
+  }
+  for (size_t at = 0; at < kScopes.size(); ++at) {
+    if (word != kScopes[at]) continue;
+    *scope_ = static_cast<Series::Scope>(at + 1);
+    line_.SkipWord();
+    return Ok();
+  }
+  return line_.Expected("machine, process:N, thread:N or device:N");
+}
+
+}  // namespace sonde
