@@ -9,13 +9,13 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/newest.h"
-#include "cli/report.h"
-#include "cli/report_curves.h"
-#include "cli/report_html.h"
-#include "cli/report_json.h"
-#include "cli/report_text.h"
 #include "export/chart/files.h"
 #include "export/output.h"
+#include "report/curves.h"
+#include "report/html.h"
+#include "report/json.h"
+#include "report/report.h"
+#include "report/text.h"
 
 namespace sonde {
 namespace {

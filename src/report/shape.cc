@@ -1,4 +1,4 @@
-#include "cli/report_shape.h"
+#include "report/shape.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-#ifndef SONDE_CLI_REPORT_H_
-#define SONDE_CLI_REPORT_H_
+#ifndef SONDE_REPORT_REPORT_H_
+#define SONDE_REPORT_REPORT_H_
 
 #include <string>
 #include <vector>
@@ -33,4 +33,4 @@ Result<Report> MakeReport(const std::string& path,
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_H_
+#endif  // SONDE_REPORT_REPORT_H_

@@ -1,5 +1,5 @@
-#ifndef SONDE_CLI_JOURNAL_LOSS_H_
-#define SONDE_CLI_JOURNAL_LOSS_H_
+#ifndef SONDE_REPORT_JOURNAL_LOSS_H_
+#define SONDE_REPORT_JOURNAL_LOSS_H_
 
 #include <optional>
 
@@ -15,4 +15,4 @@ std::optional<Loss> JournalLoss(const Store& store);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_JOURNAL_LOSS_H_
+#endif  // SONDE_REPORT_JOURNAL_LOSS_H_

@@ -1,4 +1,4 @@
-#include "cli/report_text.h"
+#include "report/text.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,13 @@
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
-#include "cli/lines.h"
-#include "cli/report_annotations.h"
-#include "cli/report_cgroups.h"
-#include "cli/report_devices.h"
-#include "cli/report_head.h"
-#include "cli/report_shape.h"
-#include "cli/report_words.h"
+#include "report/annotations.h"
+#include "report/cgroups.h"
+#include "report/devices.h"
+#include "report/head.h"
+#include "report/lines.h"
+#include "report/shape.h"
+#include "report/words.h"
 
 namespace sonde {
 namespace {

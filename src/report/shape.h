@@ -1,10 +1,10 @@
-#ifndef SONDE_CLI_REPORT_SHAPE_H_
-#define SONDE_CLI_REPORT_SHAPE_H_
+#ifndef SONDE_REPORT_SHAPE_H_
+#define SONDE_REPORT_SHAPE_H_
 
 #include <nlohmann/json.hpp>
 
 #include "analyze/shape.h"
-#include "cli/lines.h"
+#include "report/lines.h"
 
 namespace sonde {
 
@@ -18,4 +18,4 @@ nlohmann::ordered_json SeriesJson(const RunShape& shape);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_SHAPE_H_
+#endif  // SONDE_REPORT_SHAPE_H_

@@ -1,12 +1,12 @@
 // The pieces of a report that its text and its page say in the same words. All
 // of it is safe to print, none of it escaped for markup.
 
-#ifndef SONDE_CLI_REPORT_WORDS_H_
-#define SONDE_CLI_REPORT_WORDS_H_
+#ifndef SONDE_REPORT_WORDS_H_
+#define SONDE_REPORT_WORDS_H_
 
 #include <string>
 
-#include "cli/report.h"
+#include "report/report.h"
 
 namespace sonde {
 
@@ -41,4 +41,4 @@ std::string OverheadText(const Report& report);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_WORDS_H_
+#endif  // SONDE_REPORT_WORDS_H_

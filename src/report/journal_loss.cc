@@ -1,4 +1,4 @@
-#include "cli/journal_loss.h"
+#include "report/journal_loss.h"
 
 #include <fmt/format.h>
 

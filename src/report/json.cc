@@ -1,9 +1,9 @@
-#include "cli/report_json.h"
+#include "report/json.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/report_shape.h"
+#include "report/shape.h"
 
 namespace sonde {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/report_words.h"
+#include "report/words.h"
 
 #include <fmt/format.h>
 

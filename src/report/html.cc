@@ -1,4 +1,4 @@
-#include "cli/report_html.h"
+#include "report/html.h"
 
 #include <fmt/format.h>
 
@@ -12,12 +12,12 @@
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/report_cgroups.h"
-#include "cli/report_head.h"
-#include "cli/report_page.h"
-#include "cli/report_words.h"
 #include "export/chart/markup.h"
 #include "export/chart/svg.h"
+#include "report/cgroups.h"
+#include "report/head.h"
+#include "report/page.h"
+#include "report/words.h"
 
 namespace sonde {
 namespace {

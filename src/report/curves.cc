@@ -1,4 +1,4 @@
-#include "cli/report_curves.h"
+#include "report/curves.h"
 
 #include <fmt/format.h>
 #include <langinfo.h>

@@ -1,7 +1,7 @@
 // Text in lines of at most 80 columns.
 
-#ifndef SONDE_CLI_LINES_H_
-#define SONDE_CLI_LINES_H_
+#ifndef SONDE_REPORT_LINES_H_
+#define SONDE_REPORT_LINES_H_
 
 #include <cstddef>
 #include <string>
@@ -42,4 +42,4 @@ std::string TitlesOf(const std::vector<Column>& columns);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_LINES_H_
+#endif  // SONDE_REPORT_LINES_H_

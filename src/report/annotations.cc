@@ -1,4 +1,4 @@
-#include "cli/report_annotations.h"
+#include "report/annotations.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#ifndef SONDE_CLI_REPORT_CURVES_H_
-#define SONDE_CLI_REPORT_CURVES_H_
+#ifndef SONDE_REPORT_CURVES_H_
+#define SONDE_REPORT_CURVES_H_
 
 #include "analyze/charts.h"
-#include "cli/lines.h"
+#include "report/lines.h"
 
 namespace sonde {
 
@@ -25,4 +25,4 @@ Lines CurveLines(const Charts& charts, const CurveOptions& options);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_CURVES_H_
+#endif  // SONDE_REPORT_CURVES_H_

@@ -1,10 +1,10 @@
-#include "cli/report.h"
+#include "report/report.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "analyze/command_words.h"
-#include "cli/journal_loss.h"
+#include "report/journal_loss.h"
 #include "store/work.h"
 
 namespace sonde {
