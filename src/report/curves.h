@@ -13,10 +13,6 @@ struct CurveOptions {
   bool colour = false;
 };
 
-// What the terminal on the standard output takes; a pipe takes 80 columns. The
-// locale says whether it takes Unicode. No colour.
-CurveOptions CurvesHere();
-
 // One line of text for each curve that is worth one: its name, its course, the
 // greatest value of that course; above them the phases, below them when each
 // finding held. Nothing if nothing was sampled. Without colour no line is

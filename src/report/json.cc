@@ -3,8 +3,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "report/shape.h"
-
 namespace sonde {
 namespace {
 
@@ -240,6 +238,28 @@ Json StartedRealtime(const Facts& facts) {
   return store.RealtimeOf(facts.run.begin_ns);
 }
 
+Json PhaseOf(const Phase& phase) {
+  return {{"phase", NameOf(phase.kind)},
+          {"from_ns", phase.from_ns},
+          {"to_ns", phase.to_ns},
+          {"level", phase.level},
+          {"why", phase.reason}};
+}
+
+Json SeriesOf(const SeriesShape& one) {
+  const Pattern& p = one.pattern;
+  return {{"name", one.series->name},
+          {"unit", one.series->unit},
+          {"pattern", NameOf(p.kind)},
+          {"confidence", p.confidence},
+          {"level", p.level},
+          {"low", p.low},
+          {"high", p.high},
+          {"period_s", Maybe(p.period_s)},
+          {"slope_per_s", Maybe(p.slope_per_s)},
+          {"text", p.text}};
+}
+
 template <typename Rows, typename Convert>
 Json ListOf(const Rows& rows, Convert convert) {
   Json out = Json::array();
@@ -302,8 +322,8 @@ std::string ReportJson(const Report& report) {
       });
   out["unattributed_cpu_ns"] = Maybe(facts.run.unattributed_cpu_ns);
   out["machine"] = MachineOf(facts.machine);
-  out["phases"] = PhasesJson(report.shape);
-  out["series"] = SeriesJson(report.shape);
+  out["phases"] = ListOf(report.shape.phases.list, PhaseOf);
+  out["series"] = ListOf(report.shape.series, SeriesOf);
   out["cgroups"] = ListOf(facts.cgroups, CgroupOf);
   out["devices"] = ListOf(facts.devices, DeviceOf);
   const auto slice = [](const SliceFacts& s) -> Json {
