@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analyze/command_words.h"
-#include "report/journal_loss.h"
 #include "store/work.h"
 
 namespace sonde {
@@ -48,12 +47,6 @@ Result<Report> MakeReport(const std::string& path,
   report.judgement = Judge(report.facts, rules);
   report.shape = ShapeOf(report.facts);
   report.losses = store->losses();
-  if (auto loss = JournalLoss(*store))
-    report.losses.insert(report.losses.begin(), *std::move(loss));
-  // Where there are few lines for losses, this one explains the others.
-  std::stable_partition(
-      report.losses.begin(), report.losses.end(),
-      [](const Loss& loss) { return loss.reason == "collector-killed"; });
   report.command = CommandWords(*store);
   const nlohmann::json missing = ParseMeta(*store, "not_collected");
   if (missing.is_array())

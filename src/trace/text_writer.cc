@@ -306,20 +306,20 @@ class Writer {
   }
 
   Status WriteLosses() {
-    for (const auto& [ordinal, row] : rows_.losses) {
-      Add("loss {}", TextWord(LossText(row.loss.reason)));
-      AddNumber("count", row.loss.count);
-      AddTime("from", row.loss.from_ns);
-      AddTime("to", row.loss.to_ns);
-      if (!row.loss.detail.empty())
-        Add(" detail={}", TextQuoted(LossText(row.loss.detail)));
-      TRY_OK(EndLine());
-    }
+    if (trace_.lost_journal()) TRY_OK(WriteLoss(*trace_.lost_journal()));
+    for (const auto& [ordinal, row] : rows_.losses) TRY_OK(WriteLoss(row.loss));
     for (const Damage& damage : rows_.damages)
-      Add("loss damaged detail=\"{} bytes at {} of the {}: {}\"\n",
-          damage.bytes, damage.offset, damage.journal ? "journal" : "file",
-          damage.what);
+      TRY_OK(WriteLoss(LossOf(damage)));
     return Ok();
+  }
+  Status WriteLoss(const Loss& loss) {
+    Add("loss {}", TextWord(LossText(loss.reason)));
+    AddNumber("count", loss.count);
+    AddTime("from", loss.from_ns);
+    AddTime("to", loss.to_ns);
+    if (!loss.detail.empty())
+      Add(" detail={}", TextQuoted(LossText(loss.detail)));
+    return EndLine();
   }
   static std::string_view LossText(std::string_view text) {
     return text.substr(0, kMaxTextString);
