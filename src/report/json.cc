@@ -26,7 +26,6 @@ Json Time(int64_t ns) { return ns == kNoTime ? Json() : Json(ns); }
 Json Text(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
-Json Number(uint32_t number) { return number == 0 ? Json() : Json(number); }
 
 Json ExitOf(const Process& row) {
   switch (row.exit) {
@@ -59,7 +58,7 @@ Json WhereOf(const Where& where) {
           {"pid", where.pid},
           {"process_name", where.process_name},
           {"cmdline", Text(where.cmdline)},
-          {"thread", Number(where.thread)},
+          {"thread", Known(where.thread)},
           {"tid", where.thread == 0 ? Json() : Json(where.tid)},
           {"thread_name", Text(where.thread_name)}};
 }
@@ -107,7 +106,7 @@ Json ProcessOf(const ProcessFacts& p) {
   for (const ThreadFacts& t : p.threads) threads.push_back(ThreadOf(t));
   return {{"number", p.row.number},
           {"pid", p.row.pid},
-          {"parent", Number(p.row.parent)},
+          {"parent", Known(p.row.parent)},
           {"name", p.name},
           {"cmdline", Text(p.cmdline)},
           {"start_ns", Time(p.row.start_ns)},

@@ -31,6 +31,12 @@ Lines Wrap(std::string_view lead, std::string_view text);
 
 void Append(Lines& out, Lines lines);
 
+// How many of `all` rows are shown where `top` are wanted: one row more costs
+// no more than saying that there is one more.
+inline size_t RowsShown(size_t all, size_t top) {
+  return all <= top + 1 ? all : top;
+}
+
 // A column of a table whose first is text and whose others are numbers.
 struct Column {
   const char* title;

@@ -37,11 +37,8 @@ Status CheckRules(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<Report> MakeReport(const std::string& path,
-                          const std::vector<std::string>& rules) {
-  TRY_OK(CheckRules(rules));
-  TRY(const auto store, Store::Open(path));
-  TRY_OK(CheckWork(*store));
+Report ReportOf(std::shared_ptr<const Store> store,
+                const std::vector<std::string>& rules) {
   Report report;
   report.facts = FactsOf(store);
   report.judgement = Judge(report.facts, rules);
@@ -55,6 +52,14 @@ Result<Report> MakeReport(const std::string& path,
         report.not_collected.push_back(
             {TextAt(row, "source"), TextAt(row, "why"), TextAt(row, "cure")});
   return report;
+}
+
+Result<Report> MakeReport(const std::string& path,
+                          const std::vector<std::string>& rules) {
+  TRY_OK(CheckRules(rules));
+  TRY(auto store, Store::Open(path));
+  TRY_OK(CheckWork(*store));
+  return ReportOf(std::move(store), rules);
 }
 
 }  // namespace sonde

@@ -1,6 +1,7 @@
 #ifndef SONDE_REPORT_REPORT_H_
 #define SONDE_REPORT_REPORT_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct Report {
   std::vector<std::string> command;
   std::vector<MissingSource> not_collected;
 };
+
+// The report of what `store` holds. `rules`: only these, all if empty; names
+// that are no rule's are passed over.
+Report ReportOf(std::shared_ptr<const Store> store,
+                const std::vector<std::string>& rules);
 
 // Reads and judges a trace. `rules`: only these, all if empty; an unknown name
 // is an error of kind kUsage that lists them.

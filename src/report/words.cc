@@ -67,6 +67,16 @@ std::string ExitsOf(const ShortProcesses& s) {
   return s.exit_unknown > 0 ? "-" : "";
 }
 
+std::map<std::string, std::string> NotJudged(const Judgement& judgement) {
+  std::map<std::string, std::string> rules_of;
+  for (const RuleState& state : judgement.rules) {
+    if (state.state != RuleState::State::kNotEnoughData) continue;
+    std::string& rules = rules_of[state.why];
+    rules += (rules.empty() ? "" : ", ") + std::string(state.rule->name);
+  }
+  return rules_of;
+}
+
 std::string UnfinishedText(const Store& store) {
   return "the end of the recording: it was cut off or still goes on. What "
          "follows is what was written so far. If sonde was killed: sonde "

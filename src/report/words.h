@@ -4,6 +4,7 @@
 #ifndef SONDE_REPORT_WORDS_H_
 #define SONDE_REPORT_WORDS_H_
 
+#include <map>
 #include <string>
 
 #include "report/report.h"
@@ -24,6 +25,8 @@ std::string ExitOf(const Process& row);
 // Those of short processes together. Of some it is not known how they ended.
 std::string ExitsOf(const ShortProcesses& s);
 
+// Rules that could not judge, by the reason that they have in common.
+std::map<std::string, std::string> NotJudged(const Judgement& judgement);
 // What is said of a recording that has no end.
 std::string UnfinishedText(const Store& store);
 std::string LossText(const Report& report, const Loss& loss);
