@@ -1,21 +1,25 @@
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "analyze/charts.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/newest.h"
-#include "cli/report.h"
-#include "cli/report_curves.h"
-#include "cli/report_html.h"
-#include "cli/report_json.h"
-#include "cli/report_text.h"
 #include "export/chart/files.h"
 #include "export/output.h"
+#include "report/curves.h"
+#include "report/html.h"
+#include "report/json.h"
+#include "report/report.h"
+#include "report/text.h"
 
 namespace sonde {
 namespace {
@@ -33,6 +37,21 @@ bool WantsColour() {
   const char* const no_color = std::getenv("NO_COLOR");
   return ::isatty(STDOUT_FILENO) == 1 &&
          (no_color == nullptr || no_color[0] == '\0');
+}
+
+// What the terminal on the standard output takes; a pipe takes 80 columns. The
+// locale says whether it takes Unicode.
+CurveOptions CurvesHere() {
+  CurveOptions out;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    out.columns = size.ws_col;
+  if (const locale_t here = ::newlocale(LC_CTYPE_MASK, "", locale_t{});
+      here != locale_t{}) {
+    out.unicode = ::nl_langinfo_l(CODESET, here) == std::string_view("UTF-8");
+    ::freelocale(here);
+  }
+  return out;
 }
 
 Status WritePictures(const Report& report, const Charts& charts,

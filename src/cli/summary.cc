@@ -1,8 +1,8 @@
 #include "cli/summary.h"
 
 #include "base/text.h"
-#include "cli/report.h"
-#include "cli/report_text.h"
+#include "report/report.h"
+#include "report/text.h"
 
 namespace sonde {
 

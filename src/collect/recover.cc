@@ -72,13 +72,14 @@ class Unfinished {
   std::string path_;
 };
 
-void TellDamages(const Copied& copied, TraceWriter& out) {
-  for (const Damage& damage : copied.damages)
-    out.AddLoss({"damaged",
-                 fmt::format("{} bytes at {} of the {}: {}", damage.bytes,
-                             damage.offset, damage.journal ? "journal" : "file",
-                             damage.what),
-                 0, kNoTime, kNoTime});
+// What was lost before the trace was recovered; its journal will not come back.
+void TellLosses(const TraceReader& reader, const Copied& copied,
+                TraceWriter& out) {
+  if (reader.lost_journal())
+    out.AddLoss({reader.lost_journal()->reason,
+                 "the newest part of the recording: it was recovered without "
+                 "its journal"});
+  for (const Damage& damage : copied.damages) out.AddLoss(LossOf(damage));
 }
 
 }  // namespace
@@ -154,7 +155,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
                          ? std::string()
                          : "; that is missing: " + result.rings_why),
                 0, copied.last_ns, ended_ns});
-  TellDamages(copied, *out);
+  TellLosses(reader, copied, *out);
   out->PutMeta("still_running", std::to_string(result.running));
   out->PutMeta("ended_ns", std::to_string(ended_ns));
   TRY_OK(out->Close());

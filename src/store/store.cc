@@ -1,7 +1,5 @@
 #include "store/store.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -142,19 +140,18 @@ int64_t Store::RealtimeOf(int64_t time_ns) const {
 
 std::vector<Loss> Store::losses() const {
   std::vector<Loss> out;
-  for (const Damage& damage : reader_->damages()) {
-    Loss loss;
-    loss.reason = "damaged";
-    loss.detail =
-        fmt::format("{} ({} bytes at byte {}{})", damage.what, damage.bytes,
-                    damage.offset, damage.journal ? " of the journal" : "");
-    loss.count = static_cast<uint64_t>(damage.bytes);
-    out.push_back(std::move(loss));
-  }
+  if (reader_->lost_journal()) out.push_back(*reader_->lost_journal());
+  for (const Damage& damage : reader_->damages()) out.push_back(LossOf(damage));
   for (const auto& [ordinal, loss] : rows_.losses) out.push_back(loss);
-  const std::lock_guard lock(late_->mutex);
-  out.insert(out.end(), late_->damage_losses.begin(),
-             late_->damage_losses.end());
+  {
+    const std::lock_guard lock(late_->mutex);
+    out.insert(out.end(), late_->damage_losses.begin(),
+               late_->damage_losses.end());
+  }
+  // Where there is room for few losses, this one explains the others.
+  std::stable_partition(out.begin(), out.end(), [](const Loss& loss) {
+    return loss.reason == "collector-killed";
+  });
   return out;
 }
 
@@ -163,12 +160,8 @@ void Store::NoteDamage(const FrameRef& chunk) const {
   if (late_->damage_losses.size() >= TraceReader::kMaxDamages ||
       !late_->damaged.insert({chunk.journal, chunk.offset}).second)
     return;
-  Loss loss;
-  loss.reason = "damaged";
-  loss.detail =
-      fmt::format("damaged frame ({} bytes at byte {}{})", chunk.size,
-                  chunk.offset, chunk.journal ? " of the journal" : "");
-  loss.count = static_cast<uint64_t>(chunk.size);
+  Loss loss =
+      LossOf({chunk.journal, chunk.offset, chunk.size, "damaged frame"});
   if (const auto span = chunk.Chunk()) {
     loss.from_ns = span->begin_ns;
     loss.to_ns = span->end_ns;

@@ -98,8 +98,9 @@ class ChunkList {
 // events and counters stay in the file until they are asked for. Tables that
 // take more than RowBudget allows are refused.
 //
-//  - Everything that is missing is in losses(): what the recorder lost, and
-//    what of the file is damaged. Reading a damaged chunk adds to it.
+//  - Everything that is missing is in losses(): what the recorder lost, what of
+//    the file is damaged, and a journal that is not there. Reading a damaged
+//    chunk adds to them.
 //  - Ids that the trace does not explain (their rows were lost) give empty
 //    rows and the name "?".
 //

@@ -106,7 +106,25 @@ TEST(StoreTest, AnUnfinishedTraceHasTheTotalsOfAFinishedOne) {
                           [](const FrameRef& c) { return c.journal; }))
       << "the test is about events of the journal";
   ExpectSame(store.TopOps(), BruteForce(trace, {}, 0));
+  EXPECT_TRUE(store.losses().empty());
+  std::filesystem::remove(path + ".journal");
+  const auto without = Store::Open(path).Take()->losses();
+  ASSERT_EQ(without.size(), 1u);
+  EXPECT_EQ(without[0].reason, "journal");
   std::filesystem::remove_all(directory);
+}
+
+TEST(StoreTest, ThatTheRecorderWasKilledExplainsTheOtherLosses) {
+  const auto bytes = std::make_shared<std::string>();
+  const auto writer = TraceWriter::CreateInMemory({}, bytes);
+  for (const char* reason : {"max-size", "collector-killed", "disk-full"})
+    writer->AddLoss({reason, "gone"});
+  ASSERT_TRUE(writer->Close().ok());
+  const auto losses = Store::OfBytes(bytes, "t").Take()->losses();
+  ASSERT_EQ(losses.size(), 3u);
+  EXPECT_EQ(losses[0].reason, "collector-killed");
+  EXPECT_EQ(losses[1].reason, "max-size");
+  EXPECT_EQ(losses[2].reason, "disk-full");
 }
 
 TEST(StoreTest, LostStringsAreQuestionMarks) {

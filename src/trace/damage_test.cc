@@ -343,6 +343,28 @@ TEST(JournalDamage, AJournalOfAnotherSessionIsLeftAlone) {
   std::filesystem::rename(directory.path + "/old", path + ".journal");
   const TraceReader reader = TraceReader::Open(path).Take();
   EXPECT_TRUE(reader.frames().empty());
+  ASSERT_TRUE(reader.lost_journal());
+  EXPECT_NE(reader.lost_journal()->detail.find("not the journal of this trace"),
+            std::string::npos);
+}
+
+TEST(JournalDamage, AJournalThatIsGoneIsALossUntilItIsBack) {
+  Directory directory;
+  const std::string path = directory.path + "/t.sonde";
+  auto writer = TraceWriter::Create(path, RandomTrace::HeaderOf(6), {}).Take();
+  RandomTrace(6, *writer, false).Steps(50);
+  writer->Flush();
+  writer.reset();
+  EXPECT_FALSE(TraceReader::Open(path).Take().lost_journal());
+  std::filesystem::rename(path + ".journal", directory.path + "/old");
+  const TraceReader without = TraceReader::Open(path).Take();
+  ASSERT_TRUE(without.lost_journal());
+  EXPECT_EQ(without.lost_journal()->reason, "journal");
+  EXPECT_TRUE(without.lost_journal()->detail.ends_with("put it back as " +
+                                                       path + ".journal"))
+      << without.lost_journal()->detail;
+  std::filesystem::rename(directory.path + "/old", path + ".journal");
+  EXPECT_FALSE(TraceReader::Open(path).Take().lost_journal());
 }
 
 TEST(JournalDamage, ADamagedHeaderIsReported) {
@@ -360,6 +382,7 @@ TEST(JournalDamage, ADamagedHeaderIsReported) {
   ASSERT_EQ(reader.damages().size(), 1u);
   EXPECT_TRUE(reader.damages()[0].journal);
   EXPECT_EQ(reader.damages()[0].bytes, size);
+  EXPECT_FALSE(reader.lost_journal()) << "told once";
 }
 
 // A trace on a disk of `bytes`. Null if this process may not mount one.

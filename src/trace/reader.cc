@@ -1,5 +1,7 @@
 #include "trace/reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/shell_word.h"
 #include "trace/bytes.h"
 
 namespace sonde {
@@ -85,7 +88,30 @@ int64_t FindOtherTrace(const Source& source, int64_t from, int64_t to,
   });
 }
 
+// `failure` of opening the journal; null if it is there, but another's.
+Loss LostJournal(const std::string& path, const Error* failure) {
+  const std::string shown = ShellWord(path, 4096);
+  const std::string why =
+      failure == nullptr
+          ? shown +
+                " is not the journal of this trace; put the one that was "
+                "beside it back"
+      : failure->kind == Error::Kind::kNotFound
+          ? "its journal is not beside the trace; if it was left elsewhere, "
+            "put it back as " +
+                shown
+          : shown + " cannot be read; is it yours?";
+  return {"journal", "the newest part of the recording: " + why};
+}
+
 }  // namespace
+
+Loss LossOf(const Damage& damage) {
+  return {"damaged",
+          fmt::format("{} ({} bytes at byte {}{})", damage.what, damage.bytes,
+                      damage.offset, damage.journal ? " of the journal" : ""),
+          static_cast<uint64_t>(damage.bytes)};
+}
 
 bool TraceReader::LooksLikeTrace(std::string_view first_bytes) {
   return first_bytes.size() >= sizeof(kFileMagic) &&
@@ -94,11 +120,16 @@ bool TraceReader::LooksLikeTrace(std::string_view first_bytes) {
 
 Result<TraceReader> TraceReader::Open(const std::string& path) {
   TRY(auto file, Source::OpenFile(path));
-  std::shared_ptr<Source> journal;
-  if (auto opened = Source::OpenFile(path + ".journal"); opened.ok())
-    journal = opened.Take();
+  const std::string journal_path = path + ".journal";
+  const auto journal = Source::OpenFile(journal_path);
   TraceReader reader;
-  TRY_OK(reader.OpenSources(std::move(file), std::move(journal), path));
+  TRY_OK(reader.OpenSources(std::move(file),
+                            journal.ok() ? journal.value() : nullptr, path));
+  const auto of_journal = [](const Damage& damage) { return damage.journal; };
+  if (!reader.finished_ && reader.journal_ == nullptr &&
+      std::none_of(reader.damages_.begin(), reader.damages_.end(), of_journal))
+    reader.lost_journal_ =
+        LostJournal(journal_path, journal.ok() ? nullptr : &journal.error());
   return reader;
 }
 

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "trace/frame.h"
 #include "trace/index.h"
+#include "trace/model.h"
 #include "trace/source.h"
 
 namespace sonde {
@@ -20,6 +22,9 @@ struct Damage {
   int64_t bytes = 0;
   std::string what;
 };
+
+// The same for somebody who reads the trace.
+Loss LossOf(const Damage& damage);
 
 // A frame that can be read: an index entry, and which file it is in.
 struct FrameRef : IndexEntry {
@@ -62,6 +67,10 @@ class TraceReader {
   // In the order they were written.
   const std::vector<FrameRef>& frames() const { return frames_; }
   const std::vector<Damage>& damages() const { return damages_; }
+  // A trace without an end has its newest part in the journal. If the journal
+  // is not beside the file, cannot be read or belongs to another recording,
+  // that part is lost: this says so, and how it may come back.
+  const std::optional<Loss>& lost_journal() const { return lost_journal_; }
 
   // The payload of a frame, uncompressed, into `out`. False if it is damaged.
   bool Read(const FrameRef& frame, std::string& out) const;
@@ -85,6 +94,7 @@ class TraceReader {
   uint64_t events_written_ = 0;
   std::vector<FrameRef> frames_;
   std::vector<Damage> damages_;
+  std::optional<Loss> lost_journal_;
 };
 
 }  // namespace sonde

@@ -295,14 +295,8 @@ class Writer {
   }
 
   Status WriteLosses() {
-    // What stands first in the line is no field of it.
-    for (const auto& [ordinal, row] : rows_.losses) {
-      Loss loss = row;
-      Add("loss {}", TextWord(row.reason.substr(0, kMaxTextString)));
-      loss.reason.clear();
-      VisitFields(fields_, loss);
-      TRY_OK(EndLine());
-    }
+    if (trace_.lost_journal()) TRY_OK(WriteLoss(*trace_.lost_journal()));
+    for (const auto& [ordinal, row] : rows_.losses) TRY_OK(WriteLoss(row));
     for (const auto& [ordinal, row] : rows_.not_collected) {
       if (row.source.empty()) continue;
       NotCollected one = row;
@@ -312,10 +306,15 @@ class Writer {
       TRY_OK(EndLine());
     }
     for (const Damage& damage : rows_.damages)
-      Add("loss damaged detail=\"{} bytes at {} of the {}: {}\"\n",
-          damage.bytes, damage.offset, damage.journal ? "journal" : "file",
-          damage.what);
+      TRY_OK(WriteLoss(LossOf(damage)));
     return Ok();
+  }
+  // What stands first in the line is no field of it.
+  Status WriteLoss(Loss loss) {
+    Add("loss {}", TextWord(loss.reason.substr(0, kMaxTextString)));
+    loss.reason.clear();
+    VisitFields(fields_, loss);
+    return EndLine();
   }
 
   const TraceReader& trace_;

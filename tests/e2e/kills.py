@@ -122,6 +122,18 @@ def missing_journal_is_said():
     found = losses(trace)
     true(f"missing: {found}", len(found) == 1 and
          found[0][1].endswith(f"put it back as {trace}.journal"))
+    for words in (["query", trace, "SELECT reason, detail FROM loss", "--csv"],
+                  ["export", trace, "--to", "chrome", "-o", "-"],
+                  ["export", trace, "--to", "csv", "--table", "loss", "-o", "-"],
+                  ["export", trace, "--to", "text", "-o", "-"]):
+        said = subprocess.run([run.sonde, *words], capture_output=True, text=True,
+                              timeout=20)
+        true(f"the same loss by {words}: {said}",
+             said.returncode == 0 and found[0][1] in said.stdout)
+    whole = run.path("whole.sonde")
+    said = subprocess.run([run.sonde, "recover", trace, "-o", whole],
+                          capture_output=True, text=True, timeout=60)
+    true(f"recovered: {said.stderr}", said.returncode == 0 and losses(whole))
     text = subprocess.run([run.sonde, "report", trace], capture_output=True,
                           text=True, timeout=20).stdout
     true(f"said first: {text}", text.startswith("Lost: ") and

@@ -350,6 +350,7 @@ class Trace:
         walked = self.walk(data, False)
         self.finished = self.has_end(data)
         journal = path + ".journal"
+        self.lost_journal = not self.finished
         if not self.finished and os.path.exists(journal):
             with open(journal, "rb") as file:
                 data = file.read()
@@ -357,8 +358,9 @@ class Trace:
                 header = Header(data)
                 if header.journal and header.session == self.header.session:
                     walked += self.walk(data, True)
+                    self.lost_journal = False
             except Damaged:
-                pass
+                self.lost_journal = False  # sonde lists it as damaged
         self.merge([f for f in walked if f.kind not in (INDEX, END)])
         self.load_tables()
 

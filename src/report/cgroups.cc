@@ -1,4 +1,4 @@
-#include "cli/report_cgroups.h"
+#include "report/cgroups.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/report_head.h"
+#include "report/head.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#ifndef SONDE_CLI_REPORT_TEXT_H_
-#define SONDE_CLI_REPORT_TEXT_H_
+#ifndef SONDE_REPORT_TEXT_H_
+#define SONDE_REPORT_TEXT_H_
 
 #include <cstddef>
 #include <string>
 
-#include "cli/lines.h"
-#include "cli/report.h"
+#include "report/lines.h"
+#include "report/report.h"
 
 namespace sonde {
 
@@ -30,4 +30,4 @@ std::string SummaryText(const Report& report);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_TEXT_H_
+#endif  // SONDE_REPORT_TEXT_H_

@@ -1,9 +1,9 @@
-#include "cli/report_devices.h"
+#include "report/devices.h"
 
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/report_words.h"
+#include "report/words.h"
 
 namespace sonde {
 

@@ -1,21 +1,19 @@
-#include "cli/report_text.h"
+#include "report/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
 
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
-#include "cli/lines.h"
-#include "cli/report_annotations.h"
-#include "cli/report_cgroups.h"
-#include "cli/report_devices.h"
-#include "cli/report_head.h"
-#include "cli/report_shape.h"
-#include "cli/report_words.h"
+#include "report/annotations.h"
+#include "report/cgroups.h"
+#include "report/devices.h"
+#include "report/head.h"
+#include "report/lines.h"
+#include "report/shape.h"
+#include "report/words.h"
 
 namespace sonde {
 namespace {
@@ -72,17 +70,10 @@ Lines MoreLines(const Report& report, size_t lines_of_each) {
   return out;
 }
 
-// Rules that could not judge, those with the same reason together.
 Lines NotJudgedLines(const Report& report) {
   if (report.facts.EndedInDelay()) return {};  // the verdict says it
-  std::map<std::string, std::string> rules_of;
-  for (const RuleState& state : report.judgement.rules) {
-    if (state.state != RuleState::State::kNotEnoughData) continue;
-    std::string& rules = rules_of[state.why];
-    rules += (rules.empty() ? "" : ", ") + std::string(state.rule->name);
-  }
   Lines out;
-  for (const auto& [why, rules] : rules_of)
+  for (const auto& [why, rules] : NotJudged(report.judgement))
     Append(out, Wrap("Not judged: ", rules + ": " + why));
   return out;
 }
@@ -148,8 +139,7 @@ Lines ProcessLines(const Facts& facts, size_t top) {
   Lines out;
   if (rows.empty()) return out;
   out.push_back(TitlesOf(kTable));
-  // One row more costs no more than saying that there is one more.
-  const size_t shown = rows.size() <= top + 1 ? rows.size() : top;
+  const size_t shown = RowsShown(rows.size(), top);
   for (size_t i = 0; i < shown; ++i)
     out.push_back(RowOf(kTable, rows[i].cells));
   if (shown < rows.size()) {
@@ -192,8 +182,7 @@ Lines ThreadLines(const Facts& facts) {
   const std::string title = fmt::format("Thread of {}", p.row.number);
   titled[0].title = title.c_str();
   out.push_back(TitlesOf(titled));
-  const size_t shown =
-      p.threads.size() <= kThreadRows + 1 ? p.threads.size() : kThreadRows;
+  const size_t shown = RowsShown(p.threads.size(), kThreadRows);
   for (size_t i = 0; i < shown; ++i) {
     const ThreadFacts& t = p.threads[i];
     out.push_back(

@@ -1,10 +1,6 @@
-#include "cli/report_curves.h"
+#include "report/curves.h"
 
 #include <fmt/format.h>
-#include <langinfo.h>
-#include <locale.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
@@ -169,19 +165,6 @@ class Curves {
 };
 
 }  // namespace
-
-CurveOptions CurvesHere() {
-  CurveOptions out;
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    out.columns = size.ws_col;
-  if (const locale_t here = ::newlocale(LC_CTYPE_MASK, "", locale_t{});
-      here != locale_t{}) {
-    out.unicode = ::nl_langinfo_l(CODESET, here) == std::string_view("UTF-8");
-    ::freelocale(here);
-  }
-  return out;
-}
 
 Lines CurveLines(const Charts& charts, const CurveOptions& options) {
   return Curves(charts, options).Draw();

@@ -1,4 +1,4 @@
-#include "cli/report_page.h"
+#include "report/page.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // The parts of a report's page that are the same for every run.
 
-#ifndef SONDE_CLI_REPORT_PAGE_H_
-#define SONDE_CLI_REPORT_PAGE_H_
+#ifndef SONDE_REPORT_PAGE_H_
+#define SONDE_REPORT_PAGE_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ std::string PageScript();
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_PAGE_H_
+#endif  // SONDE_REPORT_PAGE_H_

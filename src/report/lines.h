@@ -1,7 +1,7 @@
 // Text in lines of at most 80 columns.
 
-#ifndef SONDE_CLI_LINES_H_
-#define SONDE_CLI_LINES_H_
+#ifndef SONDE_REPORT_LINES_H_
+#define SONDE_REPORT_LINES_H_
 
 #include <cstddef>
 #include <string>
@@ -31,6 +31,12 @@ Lines Wrap(std::string_view lead, std::string_view text);
 
 void Append(Lines& out, Lines lines);
 
+// How many of `all` rows are shown where `top` are wanted: one row more costs
+// no more than saying that there is one more.
+inline size_t RowsShown(size_t all, size_t top) {
+  return all <= top + 1 ? all : top;
+}
+
 // A column of a table whose first is text and whose others are numbers.
 struct Column {
   const char* title;
@@ -42,4 +48,4 @@ std::string TitlesOf(const std::vector<Column>& columns);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_LINES_H_
+#endif  // SONDE_REPORT_LINES_H_

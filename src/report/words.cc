@@ -1,4 +1,4 @@
-#include "cli/report_words.h"
+#include "report/words.h"
 
 #include <fmt/format.h>
 
@@ -65,6 +65,16 @@ std::string ExitsOf(const ShortProcesses& s) {
   if (s.failed > 0)
     return fmt::format("{}{} bad", s.failed, s.exit_unknown > 0 ? "+" : "");
   return s.exit_unknown > 0 ? "-" : "";
+}
+
+std::map<std::string, std::string> NotJudged(const Judgement& judgement) {
+  std::map<std::string, std::string> rules_of;
+  for (const RuleState& state : judgement.rules) {
+    if (state.state != RuleState::State::kNotEnoughData) continue;
+    std::string& rules = rules_of[state.why];
+    rules += (rules.empty() ? "" : ", ") + std::string(state.rule->name);
+  }
+  return rules_of;
 }
 
 std::string UnfinishedText(const Store& store) {

@@ -1,8 +1,8 @@
-#ifndef SONDE_CLI_REPORT_HEAD_H_
-#define SONDE_CLI_REPORT_HEAD_H_
+#ifndef SONDE_REPORT_HEAD_H_
+#define SONDE_REPORT_HEAD_H_
 
-#include "cli/lines.h"
-#include "cli/report.h"
+#include "report/lines.h"
+#include "report/report.h"
 
 namespace sonde {
 
@@ -12,4 +12,4 @@ Lines HeadLines(const Report& report);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_HEAD_H_
+#endif  // SONDE_REPORT_HEAD_H_

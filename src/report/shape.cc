@@ -1,4 +1,4 @@
-#include "cli/report_shape.h"
+#include "report/shape.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,6 @@
 
 namespace sonde {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Only what somebody would look for, and what it is called in a sentence.
 constexpr std::pair<std::string_view, const char*> kWorthTelling[] = {
@@ -42,10 +40,6 @@ bool Tells(const SeriesShape& one) {
   }
 }
 
-Json Maybe(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
-
 }  // namespace
 
 Lines ShapeLines(const RunShape& shape) {
@@ -60,35 +54,6 @@ Lines ShapeLines(const RunShape& shape) {
     Append(out, Wrap(label,
                      fmt::format("{}: {}", CallSeries(one), one.pattern.text)));
     label = "         ";
-  }
-  return out;
-}
-
-Json PhasesJson(const RunShape& shape) {
-  Json out = Json::array();
-  for (const Phase& phase : shape.phases.list)
-    out.push_back({{"phase", NameOf(phase.kind)},
-                   {"from_ns", phase.from_ns},
-                   {"to_ns", phase.to_ns},
-                   {"level", phase.level},
-                   {"why", phase.reason}});
-  return out;
-}
-
-Json SeriesJson(const RunShape& shape) {
-  Json out = Json::array();
-  for (const SeriesShape& one : shape.series) {
-    const Pattern& p = one.pattern;
-    out.push_back({{"name", one.series->name},
-                   {"unit", one.series->unit},
-                   {"pattern", NameOf(p.kind)},
-                   {"confidence", p.confidence},
-                   {"level", p.level},
-                   {"low", p.low},
-                   {"high", p.high},
-                   {"period_s", Maybe(p.period_s)},
-                   {"slope_per_s", Maybe(p.slope_per_s)},
-                   {"text", p.text}});
   }
   return out;
 }

@@ -1,8 +1,8 @@
-#ifndef SONDE_CLI_REPORT_CGROUPS_H_
-#define SONDE_CLI_REPORT_CGROUPS_H_
+#ifndef SONDE_REPORT_CGROUPS_H_
+#define SONDE_REPORT_CGROUPS_H_
 
 #include "analyze/facts.h"
-#include "cli/lines.h"
+#include "report/lines.h"
 
 namespace sonde {
 
@@ -12,4 +12,4 @@ Lines CgroupLines(const Facts& facts, bool brief);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_CGROUPS_H_
+#endif  // SONDE_REPORT_CGROUPS_H_

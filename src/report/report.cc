@@ -1,9 +1,8 @@
-#include "cli/report.h"
+#include "report/report.h"
 
 #include <algorithm>
 
 #include "analyze/command_words.h"
-#include "cli/journal_loss.h"
 #include "store/work.h"
 
 namespace sonde {
@@ -25,26 +24,25 @@ Status CheckRules(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Result<Report> MakeReport(const std::string& path,
-                          const std::vector<std::string>& rules) {
-  TRY_OK(CheckRules(rules));
-  TRY(const auto store, Store::Open(path));
-  TRY_OK(CheckWork(*store));
+Report ReportOf(std::shared_ptr<const Store> store,
+                const std::vector<std::string>& rules) {
   Report report;
   report.facts = FactsOf(store);
   report.judgement = Judge(report.facts, rules);
   report.shape = ShapeOf(report.facts);
   report.losses = store->losses();
-  if (auto loss = JournalLoss(*store))
-    report.losses.insert(report.losses.begin(), *std::move(loss));
-  // Where there are few lines for losses, this one explains the others.
-  std::stable_partition(
-      report.losses.begin(), report.losses.end(),
-      [](const Loss& loss) { return loss.reason == "collector-killed"; });
   report.command = CommandWords(*store);
   for (const auto& [ordinal, row] : store->rows().not_collected)
     if (!row.source.empty()) report.not_collected.push_back(row);
   return report;
+}
+
+Result<Report> MakeReport(const std::string& path,
+                          const std::vector<std::string>& rules) {
+  TRY_OK(CheckRules(rules));
+  TRY(auto store, Store::Open(path));
+  TRY_OK(CheckWork(*store));
+  return ReportOf(std::move(store), rules);
 }
 
 }  // namespace sonde

@@ -1,8 +1,8 @@
-#ifndef SONDE_CLI_REPORT_DEVICES_H_
-#define SONDE_CLI_REPORT_DEVICES_H_
+#ifndef SONDE_REPORT_DEVICES_H_
+#define SONDE_REPORT_DEVICES_H_
 
 #include "analyze/facts.h"
-#include "cli/lines.h"
+#include "report/lines.h"
 
 namespace sonde {
 
@@ -12,4 +12,4 @@ Lines DeviceLines(const Facts& facts);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_DEVICES_H_
+#endif  // SONDE_REPORT_DEVICES_H_

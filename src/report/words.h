@@ -1,12 +1,13 @@
 // The pieces of a report that its text and its page say in the same words. All
 // of it is safe to print, none of it escaped for markup.
 
-#ifndef SONDE_CLI_REPORT_WORDS_H_
-#define SONDE_CLI_REPORT_WORDS_H_
+#ifndef SONDE_REPORT_WORDS_H_
+#define SONDE_REPORT_WORDS_H_
 
+#include <map>
 #include <string>
 
-#include "cli/report.h"
+#include "report/report.h"
 
 namespace sonde {
 
@@ -24,6 +25,8 @@ std::string ExitOf(const Process& row);
 // Those of short processes together. Of some it is not known how they ended.
 std::string ExitsOf(const ShortProcesses& s);
 
+// Rules that could not judge, by the reason that they have in common.
+std::map<std::string, std::string> NotJudged(const Judgement& judgement);
 // What is said of a recording that has no end.
 std::string UnfinishedText(const Store& store);
 std::string LossText(const Report& report, const Loss& loss);
@@ -41,4 +44,4 @@ std::string OverheadText(const Report& report);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_WORDS_H_
+#endif  // SONDE_REPORT_WORDS_H_

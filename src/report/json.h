@@ -1,9 +1,9 @@
-#ifndef SONDE_CLI_REPORT_JSON_H_
-#define SONDE_CLI_REPORT_JSON_H_
+#ifndef SONDE_REPORT_JSON_H_
+#define SONDE_REPORT_JSON_H_
 
 #include <string>
 
-#include "cli/report.h"
+#include "report/report.h"
 
 namespace sonde {
 
@@ -13,4 +13,4 @@ std::string ReportJson(const Report& report);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_JSON_H_
+#endif  // SONDE_REPORT_JSON_H_

@@ -1,4 +1,4 @@
-#include "cli/lines.h"
+#include "report/lines.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#ifndef SONDE_CLI_REPORT_HTML_H_
-#define SONDE_CLI_REPORT_HTML_H_
+#ifndef SONDE_REPORT_HTML_H_
+#define SONDE_REPORT_HTML_H_
 
 #include <string>
 
 #include "analyze/charts.h"
-#include "cli/report.h"
+#include "report/report.h"
 
 namespace sonde {
 
@@ -21,4 +21,4 @@ std::string ReportHtml(const Report& report, const Charts& charts);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_HTML_H_
+#endif  // SONDE_REPORT_HTML_H_

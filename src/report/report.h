@@ -1,6 +1,7 @@
-#ifndef SONDE_CLI_REPORT_H_
-#define SONDE_CLI_REPORT_H_
+#ifndef SONDE_REPORT_REPORT_H_
+#define SONDE_REPORT_REPORT_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct Report {
   std::vector<NotCollected> not_collected;
 };
 
+// The report of what `store` holds. `rules`: only these, all if empty; names
+// that are no rule's are passed over.
+Report ReportOf(std::shared_ptr<const Store> store,
+                const std::vector<std::string>& rules);
+
 // Reads and judges a trace. `rules`: only these, all if empty; an unknown name
 // is an error of kind kUsage that lists them.
 Result<Report> MakeReport(const std::string& path,
@@ -28,4 +34,4 @@ Result<Report> MakeReport(const std::string& path,
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_H_
+#endif  // SONDE_REPORT_REPORT_H_

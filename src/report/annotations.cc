@@ -1,4 +1,4 @@
-#include "cli/report_annotations.h"
+#include "report/annotations.h"
 
 #include <fmt/format.h>
 
@@ -14,13 +14,10 @@ namespace {
 
 constexpr size_t kNamesOfATrack = 4;
 
-// How many of a list are shown: one more than wanted rather than "and 1 more".
-size_t Shown(size_t all, size_t top) { return all <= top + 1 ? all : top; }
-
 // "augment 60.1 %, forward 20.0 %, and 3 more"
 std::string TopNames(const std::vector<SliceFacts>& slices) {
   std::string out;
-  const size_t shown = Shown(slices.size(), kNamesOfATrack);
+  const size_t shown = RowsShown(slices.size(), kNamesOfATrack);
   for (size_t i = 0; i < shown; ++i)
     out += fmt::format("{}{} {}", i == 0 ? "" : ", ",
                        Printable(slices[i].name, 24),
@@ -52,8 +49,7 @@ Lines SliceLines(const Facts& facts, size_t top) {
   Lines out;
   if (facts.said.slices.empty()) return out;
   out.push_back(TitlesOf(kTable));
-  const size_t shown =
-      facts.said.slices.size() <= top + 1 ? facts.said.slices.size() : top;
+  const size_t shown = RowsShown(facts.said.slices.size(), top);
   for (size_t i = 0; i < shown; ++i) {
     const SliceFacts& s = facts.said.slices[i];
     const auto ns = [](uint64_t value) {
@@ -89,7 +85,7 @@ Lines MarkLines(const Facts& facts, size_t top) {
   Lines out;
   if (facts.marks.empty()) return out;
   out.push_back("Mark");
-  const size_t shown = facts.marks.size() <= top + 1 ? facts.marks.size() : top;
+  const size_t shown = RowsShown(facts.marks.size(), top);
   for (size_t i = 0; i < shown; ++i) {
     const Mark& m = facts.marks[i];
     const double seconds =
@@ -111,7 +107,7 @@ Lines SliceTrackLines(const Facts& facts, size_t top) {
   while (!tracks.empty() && tracks.back().self_ns == 0)
     tracks = tracks.first(tracks.size() - 1);
   if (tracks.size() < 2) return out;
-  const size_t shown = Shown(tracks.size(), top);
+  const size_t shown = RowsShown(tracks.size(), top);
   out.push_back("Where each row of the timeline spent its time");
   for (size_t i = 0; i < shown; ++i) {
     const TrackSlices& t = tracks[i];
@@ -135,7 +131,7 @@ Lines CounterLines(const Facts& facts, size_t top) {
   const std::vector<CounterFacts>& counters = facts.said.counters;
   if (counters.empty()) return out;
   out.push_back(TitlesOf(kTable));
-  const size_t shown = Shown(counters.size(), top);
+  const size_t shown = RowsShown(counters.size(), top);
   for (size_t i = 0; i < shown; ++i) {
     const CounterFacts& c = counters[i];
     const std::string unit = c.unit == "1" || c.unit.empty()

@@ -1,9 +1,7 @@
-#include "cli/report_json.h"
+#include "report/json.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-
-#include "cli/report_shape.h"
 
 namespace sonde {
 namespace {
@@ -28,7 +26,6 @@ Json Time(int64_t ns) { return ns == kNoTime ? Json() : Json(ns); }
 Json Text(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
-Json Number(uint32_t number) { return number == 0 ? Json() : Json(number); }
 
 Json ExitOf(const Process& row) {
   switch (row.exit) {
@@ -61,7 +58,7 @@ Json WhereOf(const Where& where) {
           {"pid", where.pid},
           {"process_name", where.process_name},
           {"cmdline", Text(where.cmdline)},
-          {"thread", Number(where.thread)},
+          {"thread", Known(where.thread)},
           {"tid", where.thread == 0 ? Json() : Json(where.tid)},
           {"thread_name", Text(where.thread_name)}};
 }
@@ -109,7 +106,7 @@ Json ProcessOf(const ProcessFacts& p) {
   for (const ThreadFacts& t : p.threads) threads.push_back(ThreadOf(t));
   return {{"number", p.row.number},
           {"pid", p.row.pid},
-          {"parent", Number(p.row.parent)},
+          {"parent", Known(p.row.parent)},
           {"name", p.name},
           {"cmdline", Text(p.cmdline)},
           {"start_ns", Time(p.row.start_ns)},
@@ -240,6 +237,28 @@ Json StartedRealtime(const Facts& facts) {
   return store.RealtimeOf(facts.run.begin_ns);
 }
 
+Json PhaseOf(const Phase& phase) {
+  return {{"phase", NameOf(phase.kind)},
+          {"from_ns", phase.from_ns},
+          {"to_ns", phase.to_ns},
+          {"level", phase.level},
+          {"why", phase.reason}};
+}
+
+Json SeriesOf(const SeriesShape& one) {
+  const Pattern& p = one.pattern;
+  return {{"name", one.series->name},
+          {"unit", one.series->unit},
+          {"pattern", NameOf(p.kind)},
+          {"confidence", p.confidence},
+          {"level", p.level},
+          {"low", p.low},
+          {"high", p.high},
+          {"period_s", Maybe(p.period_s)},
+          {"slope_per_s", Maybe(p.slope_per_s)},
+          {"text", p.text}};
+}
+
 template <typename Rows, typename Convert>
 Json ListOf(const Rows& rows, Convert convert) {
   Json out = Json::array();
@@ -302,8 +321,8 @@ std::string ReportJson(const Report& report) {
       });
   out["unattributed_cpu_ns"] = Maybe(facts.run.unattributed_cpu_ns);
   out["machine"] = MachineOf(facts.machine);
-  out["phases"] = PhasesJson(report.shape);
-  out["series"] = SeriesJson(report.shape);
+  out["phases"] = ListOf(report.shape.phases.list, PhaseOf);
+  out["series"] = ListOf(report.shape.series, SeriesOf);
   out["cgroups"] = ListOf(facts.cgroups, CgroupOf);
   out["devices"] = ListOf(facts.devices, DeviceOf);
   const auto slice = [](const SliceFacts& s) -> Json {

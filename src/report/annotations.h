@@ -1,10 +1,10 @@
-#ifndef SONDE_CLI_REPORT_ANNOTATIONS_H_
-#define SONDE_CLI_REPORT_ANNOTATIONS_H_
+#ifndef SONDE_REPORT_ANNOTATIONS_H_
+#define SONDE_REPORT_ANNOTATIONS_H_
 
 #include <cstddef>
 
 #include "analyze/facts.h"
-#include "cli/lines.h"
+#include "report/lines.h"
 
 namespace sonde {
 
@@ -19,4 +19,4 @@ Lines SliceSummary(const Facts& facts);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_ANNOTATIONS_H_
+#endif  // SONDE_REPORT_ANNOTATIONS_H_

@@ -1,8 +1,8 @@
-#ifndef SONDE_CLI_REPORT_CURVES_H_
-#define SONDE_CLI_REPORT_CURVES_H_
+#ifndef SONDE_REPORT_CURVES_H_
+#define SONDE_REPORT_CURVES_H_
 
 #include "analyze/charts.h"
-#include "cli/lines.h"
+#include "report/lines.h"
 
 namespace sonde {
 
@@ -13,10 +13,6 @@ struct CurveOptions {
   bool colour = false;
 };
 
-// What the terminal on the standard output takes; a pipe takes 80 columns. The
-// locale says whether it takes Unicode. No colour.
-CurveOptions CurvesHere();
-
 // One line of text for each curve that is worth one: its name, its course, the
 // greatest value of that course; above them the phases, below them when each
 // finding held. Nothing if nothing was sampled. Without colour no line is
@@ -25,4 +21,4 @@ Lines CurveLines(const Charts& charts, const CurveOptions& options);
 
 }  // namespace sonde
 
-#endif  // SONDE_CLI_REPORT_CURVES_H_
+#endif  // SONDE_REPORT_CURVES_H_

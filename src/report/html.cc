@@ -1,23 +1,22 @@
-#include "cli/report_html.h"
+#include "report/html.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <map>
 
 #include "analyze/scan.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/report_cgroups.h"
-#include "cli/report_head.h"
-#include "cli/report_page.h"
-#include "cli/report_words.h"
 #include "export/chart/markup.h"
 #include "export/chart/svg.h"
+#include "report/cgroups.h"
+#include "report/head.h"
+#include "report/page.h"
+#include "report/words.h"
 
 namespace sonde {
 namespace {
@@ -112,13 +111,7 @@ class Page {
       Put("<p class=\"soft\">Watched: {}</p>\n", Escaped(watched));
     Put("<p class=\"soft\">{}</p>\n</section>\n", Escaped(RunText(report_)));
     for (const Finding& finding : judgement.findings) OneFinding(finding);
-    std::map<std::string, std::string> not_judged;  // rules by reason
-    for (const RuleState& state : judgement.rules) {
-      if (state.state != RuleState::State::kNotEnoughData) continue;
-      std::string& rules = not_judged[state.why];
-      rules += (rules.empty() ? "" : ", ") + std::string(state.rule->name);
-    }
-    for (const auto& [why, rules] : not_judged)
+    for (const auto& [why, rules] : NotJudged(judgement))
       Put("<p class=\"soft\">Not judged: {}: {}</p>\n", Escaped(rules),
           Escaped(why));
   }
