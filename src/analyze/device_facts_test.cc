@@ -6,7 +6,7 @@
 #include "analyze/facts.h"
 #include "analyze/pattern/run_series.h"
 #include "base/check.h"
-#include "trace/text_reader.h"
+#include "import/text_reader.h"
 
 namespace sonde {
 namespace {

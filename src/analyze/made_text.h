@@ -8,7 +8,7 @@
 
 #include "analyze/facts.h"
 #include "base/check.h"
-#include "trace/text_reader.h"
+#include "import/text_reader.h"
 
 namespace sonde {
 

@@ -4,9 +4,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "import/importer.h"
 #include "trace/bytes.h"
-#include "trace/source.h"
-#include "trace/text_reader.h"
 
 namespace sonde {
 namespace {
@@ -21,17 +20,7 @@ int64_t Shift(int64_t base, int64_t to, int64_t from) {
 }  // namespace
 
 Result<std::shared_ptr<const Store>> Store::Open(const std::string& path) {
-  TRY(auto source, Source::OpenFile(path));
-  std::string head;
-  source->Read(0, 64, head);
-  if (head.empty())
-    return Error{Error::Kind::kCorrupt, path + ": empty file",
-                 "`sonde run -- <command>` makes a trace"};
-  if (LooksLikeText(head)) {
-    TRY(auto bytes, ReadTextFile(path));
-    return OfBytes(std::move(bytes), path);
-  }
-  TRY(auto reader, TraceReader::Open(path));
+  TRY(auto reader, OpenTrace(path));
   return FromReader(std::move(reader), path);
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/check.h"
+#include "import/text_reader.h"
 #include "trace/reader.h"
-#include "trace/text_reader.h"
 #include "trace/text_writer.h"
 
 namespace sonde {

@@ -2,23 +2,14 @@
 
 #include <cstdio>
 
-#include "trace/source.h"
-#include "trace/text_reader.h"
+#include "import/importer.h"
 #include "trace/text_writer.h"
 
 namespace sonde {
 namespace {
 
 Status Dump(const std::string& path) {
-  TRY(const auto source, Source::OpenFile(path));
-  std::string first;
-  source->Read(0, 64, first);
-  const auto open = [&]() -> Result<TraceReader> {
-    if (!LooksLikeText(first)) return TraceReader::Open(path);
-    TRY(auto bytes, ReadTextFile(path));
-    return TraceReader::OpenBytes(bytes, path);
-  };
-  TRY(const TraceReader trace, open());
+  TRY(const TraceReader trace, OpenTrace(path));
   return WriteText(trace, [](std::string_view piece) -> Status {
     if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size())
       return Error{Error::Kind::kIo, "cannot write"};

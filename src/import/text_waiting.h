@@ -1,5 +1,5 @@
-#ifndef SONDE_TRACE_TEXT_WAITING_H_
-#define SONDE_TRACE_TEXT_WAITING_H_
+#ifndef SONDE_IMPORT_TEXT_WAITING_H_
+#define SONDE_IMPORT_TEXT_WAITING_H_
 
 #include <cstdint>
 #include <string>
@@ -45,4 +45,4 @@ struct WaitingRows {
 
 }  // namespace sonde
 
-#endif  // SONDE_TRACE_TEXT_WAITING_H_
+#endif  // SONDE_IMPORT_TEXT_WAITING_H_

@@ -1,4 +1,4 @@
-#include "trace/text_waiting.h"
+#include "import/text_waiting.h"
 
 #include <algorithm>
 

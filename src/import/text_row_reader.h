@@ -1,5 +1,5 @@
-#ifndef SONDE_TRACE_TEXT_ROW_READER_H_
-#define SONDE_TRACE_TEXT_ROW_READER_H_
+#ifndef SONDE_IMPORT_TEXT_ROW_READER_H_
+#define SONDE_IMPORT_TEXT_ROW_READER_H_
 
 #include <functional>
 #include <map>
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "import/text_fields.h"
 #include "trace/fields.h"
-#include "trace/text_fields.h"
 #include "trace/text_words.h"
 #include "trace/writer.h"
 
@@ -81,4 +81,4 @@ class TextRowReader {
 
 }  // namespace sonde
 
-#endif  // SONDE_TRACE_TEXT_ROW_READER_H_
+#endif  // SONDE_IMPORT_TEXT_ROW_READER_H_

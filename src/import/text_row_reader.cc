@@ -1,4 +1,4 @@
-#include "trace/text_row_reader.h"
+#include "import/text_row_reader.h"
 
 namespace sonde {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef SONDE_TRACE_TEXT_READER_H_
-#define SONDE_TRACE_TEXT_READER_H_
+#ifndef SONDE_IMPORT_TEXT_READER_H_
+#define SONDE_IMPORT_TEXT_READER_H_
 
 #include <memory>
 #include <string>
@@ -22,4 +22,4 @@ Result<std::shared_ptr<std::string>> ReadTextFile(const std::string& path);
 
 }  // namespace sonde
 
-#endif  // SONDE_TRACE_TEXT_READER_H_
+#endif  // SONDE_IMPORT_TEXT_READER_H_

@@ -1,7 +1,7 @@
 // Fields of a line of the text form: each takes one value and stores it.
 
-#ifndef SONDE_TRACE_TEXT_FIELDS_H_
-#define SONDE_TRACE_TEXT_FIELDS_H_
+#ifndef SONDE_IMPORT_TEXT_FIELDS_H_
+#define SONDE_IMPORT_TEXT_FIELDS_H_
 
 #include <cstdint>
 #include <span>
@@ -43,4 +43,4 @@ Result<uint32_t> ReadArgs(TextLine& line, TraceWriter& writer);
 
 }  // namespace sonde
 
-#endif  // SONDE_TRACE_TEXT_FIELDS_H_
+#endif  // SONDE_IMPORT_TEXT_FIELDS_H_

@@ -1,7 +1,7 @@
 // Reads line by line into a TraceWriter. Only events and ticks wait until the
 // end (text_waiting.h).
 
-#include "trace/text_reader.h"
+#include "import/text_reader.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <set>
 
 #include "base/fd.h"
+#include "import/text_fields.h"
+#include "import/text_row_reader.h"
+#include "import/text_waiting.h"
 #include "trace/sources.h"
-#include "trace/text_fields.h"
-#include "trace/text_row_reader.h"
-#include "trace/text_waiting.h"
 #include "trace/text_words.h"
 #include "trace/writer.h"
 

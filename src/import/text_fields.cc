@@ -1,4 +1,4 @@
-#include "trace/text_fields.h"
+#include "import/text_fields.h"
 
 #include <fmt/format.h>
 
