@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "collect/sources.h"
+#include "collect/session/sources.h"
 
 namespace sonde {
 namespace {

@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "collect/process_tree.h"
-#include "collect/sampler.h"
+#include "collect/sample/sampler.h"
+#include "collect/tree/process_tree.h"
 
 #ifndef SONDE_PEER
 #define SONDE_PEER "tests/bench/psutil_peer.py"

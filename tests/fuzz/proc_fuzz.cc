@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/check.h"
-#include "collect/container.h"
-#include "collect/perf_ring.h"
+#include "collect/perf/perf_ring.h"
 #include "collect/proc/cgroup_counters.h"
 #include "collect/proc/cgroup_files.h"
+#include "collect/proc/container.h"
 #include "collect/proc/machine_files.h"
 #include "collect/proc/process_files.h"
 

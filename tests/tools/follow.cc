@@ -16,9 +16,9 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "collect/identity.h"
-#include "collect/process_tree.h"
-#include "collect/sampler.h"
+#include "collect/sample/sampler.h"
+#include "collect/session/identity.h"
+#include "collect/tree/process_tree.h"
 #include "tools/trace_contents.h"
 
 namespace sonde {

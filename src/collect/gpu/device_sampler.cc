@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "collect/task_counters.h"
+#include "collect/sample/task_counters.h"
 
 namespace sonde {
 namespace {

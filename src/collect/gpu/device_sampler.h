@@ -11,7 +11,7 @@
 
 #include "collect/gpu/device_child.h"
 #include "collect/gpu/silence.h"
-#include "collect/process_tree.h"
+#include "collect/tree/process_tree.h"
 #include "trace/writer.h"
 
 namespace sonde {

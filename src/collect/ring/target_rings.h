@@ -12,9 +12,9 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "collect/process_tree.h"
 #include "collect/ring/rings_state.h"
 #include "collect/ring/tick_clock.h"
+#include "collect/tree/process_tree.h"
 #include "trace/writer.h"
 
 namespace sonde {
