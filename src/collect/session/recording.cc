@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "collect/session/identity.h"
+#include "collect/session/session_dir.h"
 
 namespace sonde {
 namespace {
@@ -248,6 +249,11 @@ size_t Recording::Descendants() const {
 
 void Recording::AddClock() {
   out_->AddClock({NowNs(), ClockNs(CLOCK_REALTIME), ClockNs(CLOCK_BOOTTIME)});
+}
+
+std::string NameOf(const Recording::Options& recording) {
+  return recording.target != nullptr ? recording.target->text()
+                                     : CommandText(recording.command);
 }
 
 }  // namespace sonde

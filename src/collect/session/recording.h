@@ -120,6 +120,9 @@ class Recording {
   int64_t used_ns_ = 0;
 };
 
+// What is recorded, in one line for people.
+std::string NameOf(const Recording::Options& recording);
+
 }  // namespace sonde
 
 #endif  // SONDE_COLLECT_SESSION_RECORDING_H_

@@ -138,11 +138,6 @@ SessionInfo InfoOf(const SessionOptions& options) {
 
 }  // namespace
 
-std::string NameOf(const Recording::Options& recording) {
-  return recording.target != nullptr ? recording.target->text()
-                                     : CommandText(recording.command);
-}
-
 Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY_OK(CheckProc());
   TRY(const Signals signals, Signals::Block());

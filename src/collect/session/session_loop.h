@@ -15,8 +15,8 @@
 #include "collect/sample/ticks.h"
 #include "collect/session/control.h"
 #include "collect/session/recording.h"
-#include "collect/session/session.h"
 #include "collect/session/session_dir.h"
+#include "collect/session/session_options.h"
 #include "collect/session/signals.h"
 #include "collect/session/stop_file.h"
 

@@ -17,7 +17,6 @@
 #include "collect/proc/pids.h"
 #include "collect/proc/process_files.h"
 #include "collect/proc/text_scanner.h"
-#include "collect/session/signals.h"
 
 namespace sonde {
 namespace {
@@ -130,7 +129,7 @@ Result<WatchTarget> WatchTarget::Cgroup(const std::string& path) {
 }
 
 Result<WatchTarget> WatchTarget::Container(const std::string& name) {
-  KeepZombies();  // to know how a tool that is asked has ended
+  ::signal(SIGCHLD, SIG_DFL);  // to know how a tool that is asked has ended
   TRY(const ContainerPlace place, FindContainer(name));
   const auto folder = FolderOf(place.cgroup, TextOf("/proc/self/mountinfo"),
                                place.part, IsCgroup);
