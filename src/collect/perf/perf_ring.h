@@ -5,64 +5,66 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <string>
+#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "collect/tree/tree_model.h"
 
 namespace sonde {
 
-// What a perf event is opened for.
-enum class PerfUse {
-  kTree,    // records of forks, names and exits of a task and its descendants
-  kCpu,     // records of the CPU time of each of its descendants at their end
-  kOwnCpu,  // counts the CPU time of one thread, no records
-};
+// perf_event_open() for `pid` on `cpu` (-1: any). If it fails the descriptor is
+// invalid and errno tells why. An ordinary user needs
+// kernel.perf_event_paranoid <= 2 for this.
+Fd OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
 
-// perf_event_open() for `pid` on `cpu` (-1: any). -1 and errno if it fails. As
-// an ordinary user this needs kernel.perf_event_paranoid <= 2.
-Fd OpenPerfEvent(PerfUse use, pid_t pid, int cpu);
-
-// One record of the ring as the model wants it. False if it is of no interest.
-// `bytes` is a whole record, hostile all the same.
-struct PerfLoss {
-  uint64_t count = 0;
-  int64_t time_ns = 0;
-};
-bool ParsePerfRecord(std::string_view bytes, TaskRecord* task, PerfLoss* loss);
-
-// The kernel's ring of one perf event, mapped.
+// The kernel's ring of one perf event, mapped. It carries records, of up to
+// 64 KiB each, and knows nothing of what they say.
+//
+//  - Records are handed out whole and in the order in which they were written.
+//  - Where a record's size cannot be (0, cut off, beyond what was written), the
+//    next record cannot be found: all that was written until now is skipped and
+//    counted as one record that could not be read. What is written later is
+//    read again.
 //
 // Only one CPU may write to a ring at a time: the kernel takes no lock, and two
-// writers leave it stuck for good. Forks and exits are written by the CPU they
-// happen on, but the CPU time of an ended thread is written to the rings of all
-// CPUs by the one it ended on. So each use has rings of its own (in those for
-// CPU times a mutex of the kernel's keeps the writers apart).
+// writers leave the ring stuck for good. Forks, exits and samples are written
+// by the CPU they happen on, but the CPU time of an ended thread is written to
+// the rings of all CPUs by the one it ended on. So each use has rings of its
+// own (in those for CPU times a mutex of the kernel's keeps the writers apart).
 class PerfRing {
  public:
   // Maps at most `pages` (a power of two), fewer if the user's limit on locked
   // memory allows no more.
-  static Result<PerfRing> Open(PerfUse use, pid_t pid, int cpu, size_t pages);
+  static Result<PerfRing> Open(const perf_event_attr& attr, pid_t pid, int cpu,
+                               size_t pages);
+  // A ring that tests write: a page for perf_event_mmap_page and then `size`
+  // bytes, a power of two, all from one mmap(). Takes the memory over.
+  static PerfRing OfMemory(void* memory, size_t size);
   PerfRing(PerfRing&& other) noexcept;
   PerfRing& operator=(PerfRing&&) = delete;
   ~PerfRing();
 
   int fd() const { return fd_.get(); }
+  // What to add to the times in records to get those of our clock.
+  int64_t offset_ns() const { return offset_ns_; }
 
-  // Appends what has been written since the last call.
-  void Drain(std::vector<TaskRecord>& out, std::vector<PerfLoss>& losses);
+  // Calls `take` with each record that was written since the last call: its
+  // perf_event_header and what follows, valid until `take` returns. Returns how
+  // many records could not be read.
+  uint64_t Drain(const std::function<void(std::string_view record)>& take);
 
  private:
   PerfRing(Fd fd, void* memory, size_t size, int64_t offset_ns);
+  std::string_view Join(uint64_t at, size_t length);
 
   Fd fd_;
   perf_event_mmap_page* page_ = nullptr;
   const char* data_ = nullptr;
-  uint64_t size_ = 0;      // of data_, a power of two
-  int64_t offset_ns_ = 0;  // from the machine's clock to ours
+  uint64_t size_ = 0;         // of data_, a power of two
+  int64_t offset_ns_ = 0;     // from the machine's clock to ours
+  std::vector<char> joined_;  // a record that the end of the ring cut in two
 };
 
 }  // namespace sonde

@@ -26,6 +26,7 @@
 #include "collect/proc/process_files.h"
 #include "collect/tree/perf_tree.h"
 #include "collect/tree/proc_world.h"
+#include "collect/tree/task_events.h"
 
 namespace sonde {
 namespace {
@@ -43,20 +44,20 @@ std::string TextOf(const std::string& path) {
 }
 
 // Opens the event on ourselves, as `sonde run` does on the command.
-SourceState CheckPerf(PerfUse use, const char* name, std::string detail) {
-  const auto ring = PerfRing::Open(use, ::getpid(), 0, 8);
+SourceState CheckPerf(TaskEvent event, const char* name, std::string detail) {
+  const auto ring = PerfRing::Open(AttrOf(event), ::getpid(), 0, 8);
   if (ring.ok()) return Works(std::move(detail));
   const NotCollected why = ExplainPerf(name, ring.error());
   return Fails(why.why, why.cure);
 }
 
 SourceState CheckTree() {
-  return CheckPerf(PerfUse::kTree, "process tree",
+  return CheckPerf(TaskEvent::kTree, "process tree",
                    "every fork, exec and exit, by perf");
 }
 
 SourceState CheckCpuTimes() {
-  return CheckPerf(PerfUse::kCpu, "CPU times at exit",
+  return CheckPerf(TaskEvent::kCpu, "CPU times at exit",
                    "CPU time of every thread at its end, by perf");
 }
 

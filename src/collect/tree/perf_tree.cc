@@ -14,6 +14,7 @@
 #include "collect/proc/machine_files.h"
 #include "collect/proc/text_scanner.h"
 #include "collect/tree/proc_tree.h"
+#include "collect/tree/task_events.h"
 
 namespace sonde {
 namespace {
@@ -43,10 +44,12 @@ std::vector<int> OnlineCpus() {
 }
 
 // One ring for each CPU, or the error of the first that fails.
-Result<std::vector<PerfRing>> OpenRings(PerfUse use, pid_t root, size_t pages) {
+Result<std::vector<PerfRing>> OpenRings(TaskEvent event, pid_t root,
+                                        size_t pages) {
+  const perf_event_attr attr = AttrOf(event);
   std::vector<PerfRing> rings;
   for (const int cpu : OnlineCpus()) {
-    auto ring = PerfRing::Open(use, root, cpu, pages);
+    auto ring = PerfRing::Open(attr, root, cpu, pages);
     if (!ring.ok()) return ring.error();
     rings.push_back(ring.Take());
   }
@@ -80,9 +83,9 @@ NotCollected ExplainPerf(const std::string& source, const Error& error) {
 
 Result<std::unique_ptr<PerfTree>> PerfTree::Open(pid_t root, TraceWriter& out,
                                                  const Options& options) {
-  TRY(auto rings, OpenRings(PerfUse::kTree, root, kTreePages));
-  auto cpu_rings = OpenRings(PerfUse::kCpu, root, kCpuPages);
-  Fd own_cpu = OpenPerfEvent(PerfUse::kOwnCpu, root, -1);
+  TRY(auto rings, OpenRings(TaskEvent::kTree, root, kTreePages));
+  auto cpu_rings = OpenRings(TaskEvent::kCpu, root, kCpuPages);
+  Fd own_cpu = OpenPerfEvent(AttrOf(TaskEvent::kOwnCpu), root, -1);
   std::string why;
   if (!cpu_rings.ok()) why = cpu_rings.error().what;
   std::unique_ptr<PerfTree> tree(
@@ -177,15 +180,26 @@ void PerfTree::ArmWakeups(int64_t now_ns) {
   timer_armed_ = ::timerfd_settime(timer_.get(), 0, &when, nullptr) == 0;
 }
 
+uint64_t PerfTree::Take(std::vector<PerfRing>& rings) {
+  uint64_t lost = 0, unreadable = 0;
+  for (PerfRing& ring : rings)
+    unreadable += ring.Drain([&](std::string_view record) {
+      TaskRecord task;
+      if (!ParseTaskRecord(record, &task, &lost)) return;
+      task.time_ns += ring.offset_ns();
+      pending_.push_back(task);
+    });
+  return lost + unreadable;
+}
+
 void PerfTree::Drain(int64_t now_ns, int64_t up_to_ns) {
-  std::vector<PerfLoss> losses, cpu_losses;
   const size_t kept = pending_.size();
-  for (PerfRing& ring : rings_) ring.Drain(pending_, losses);
+  const uint64_t lost = Take(rings_);
   for (size_t i = kept; i < pending_.size(); ++i)
     if (pending_[i].kind == TaskRecord::Kind::kFork &&
         pending_[i].pid != pending_[i].ppid)
       world_.Foresee(pending_[i].pid);
-  for (PerfRing& ring : cpu_rings_) ring.Drain(pending_, cpu_losses);
+  const uint64_t cpu_lost = Take(cpu_rings_);
   if (pending_.size() > kept)
     std::stable_sort(pending_.begin(), pending_.end(),
                      [](const TaskRecord& a, const TaskRecord& b) {
@@ -197,18 +211,17 @@ void PerfTree::Drain(int64_t now_ns, int64_t up_to_ns) {
   pending_.erase(pending_.begin(),
                  pending_.begin() + static_cast<ptrdiff_t>(taken));
   if (pending_.empty()) world_.ForgetForeseen();
-  if (!cpu_losses.empty())
-    NoteLosses(cpu_losses, now_ns, "CPU times of threads that have ended");
-  if (!losses.empty()) {
-    NoteLosses(losses, now_ns, "records of forks, execs and exits");
+  if (cpu_lost > 0)
+    NoteLoss(cpu_lost, now_ns, "CPU times of threads that have ended");
+  if (lost > 0) {
+    NoteLoss(lost, now_ns, "records of forks, execs and exits");
     scan_.AddMissing(now_ns);
   }
   model_.Settle(now_ns);
   last_drain_ns_ = now_ns;
 }
 
-void PerfTree::NoteLosses(const std::vector<PerfLoss>& losses, int64_t now_ns,
-                          const char* detail) {
+void PerfTree::NoteLoss(uint64_t count, int64_t now_ns, const char* detail) {
   const bool same =
       loss_handle_ &&
       (loss_rows_ >= kMostLossRows ||
@@ -218,7 +231,7 @@ void PerfTree::NoteLosses(const std::vector<PerfLoss>& losses, int64_t now_ns,
     loss_handle_ = out_.AddLoss(loss_);
     ++loss_rows_;
   }
-  for (const PerfLoss& one : losses) loss_.count += one.count;
+  loss_.count += count;
   loss_.to_ns = std::max(loss_.to_ns, now_ns);
   out_.UpdateLoss(*loss_handle_, loss_);
 }

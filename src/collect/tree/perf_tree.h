@@ -64,8 +64,9 @@ class PerfTree : public ProcessTree {
            Fd own_cpu);
 
   void Drain(int64_t now_ns, int64_t up_to_ns);
-  void NoteLosses(const std::vector<PerfLoss>& losses, int64_t now_ns,
-                  const char* detail);
+  // Takes what is new in these rings; how many records are lost.
+  uint64_t Take(std::vector<PerfRing>& rings);
+  void NoteLoss(uint64_t count, int64_t now_ns, const char* detail);
   void CheckAlive(int64_t now_ns);
   void ArmWakeups(int64_t now_ns);
   void WatchRings(bool on);
