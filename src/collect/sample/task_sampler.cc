@@ -11,7 +11,7 @@
 //
 // Files stay open as long as the limit on open files allows.
 
-#include "collect/sample/sampler.h"
+#include "collect/sample/task_sampler.h"
 
 #include <fmt/format.h>
 #include <time.h>
@@ -20,7 +20,7 @@
 #include <algorithm>
 
 #include "base/time.h"
-#include "collect/sample/tree_sampler.h"
+#include "collect/sample/sampler.h"
 
 namespace sonde {
 namespace {
@@ -43,7 +43,7 @@ std::string MountInfo() {
 
 }  // namespace
 
-TreeSampler::TreeSampler(TraceWriter& out, ProcessTree& tree,
+TaskSampler::TaskSampler(TraceWriter& out, ProcessTree& tree,
                          const Options& options)
     : out_(out),
       tree_(tree),
@@ -60,26 +60,26 @@ TreeSampler::TreeSampler(TraceWriter& out, ProcessTree& tree,
 }
 
 template <size_t n>
-void TreeSampler::EndSeries(const std::array<Counter, n>& table,
+void TaskSampler::EndSeries(const std::array<Counter, n>& table,
                             const std::array<uint32_t, n>& series) {
   for (size_t i = 0; i < n; ++i)
     if (series[i] != 0)
       (table[i].group == kSlowGroup ? slow_gone_ : gone_).push_back(series[i]);
 }
 
-void TreeSampler::CloseFiles(ThreadState& thread) {
+void TaskSampler::CloseFiles(ThreadState& thread) {
   for (ProcFile* const file : {&thread.schedstat, &thread.status, &thread.stat})
     file->Close(budget_);
 }
 
-void TreeSampler::EndThread(ProcessState& process, ThreadState& thread) {
+void TaskSampler::EndThread(ProcessState& process, ThreadState& thread) {
   CloseFiles(thread);
   EndSeries(kThreadTable, thread.series);
   process.ended_switches.voluntary += thread.switches.voluntary;
   process.ended_switches.involuntary += thread.switches.involuntary;
 }
 
-void TreeSampler::SyncThreads(ProcessState& process,
+void TaskSampler::SyncThreads(ProcessState& process,
                               const ProcessTree::Live& live) {
   auto at = live.threads.begin();
   std::erase_if(process.threads, [&](ThreadState& thread) {
@@ -107,14 +107,14 @@ void TreeSampler::SyncThreads(ProcessState& process,
   }
 }
 
-ProcessState* TreeSampler::FindPid(pid_t pid) {
+ProcessState* TaskSampler::FindPid(pid_t pid) {
   for (auto& [number, process] : processes_)
     if (process.pid == pid) return &process;
   return nullptr;
 }
 
 // Takes over who has come and gone since the last tick.
-void TreeSampler::Sync(int64_t now_ns) {
+void TaskSampler::Sync(int64_t now_ns) {
   if (tree_.changes() == seen_changes_) return;
   seen_changes_ = tree_.changes();
   const auto& live = tree_.live();
@@ -154,13 +154,13 @@ void TreeSampler::Sync(int64_t now_ns) {
 
 // Where everybody is must be known before the first counters are read: the
 // interfaces that are read first keep their plain names.
-void TreeSampler::FindPlaces() {
+void TaskSampler::FindPlaces() {
   for (const auto& [number, process] : processes_)
     places_.Ran(number, process.pid);
   places_.Look(processes_.size());
 }
 
-void TreeSampler::LookAtNeighbours(int64_t now_ns, bool last) {
+void TaskSampler::LookAtNeighbours(int64_t now_ns, bool last) {
   const int64_t others_ns =
       machine_.busy_ns() - used().cpu_ns - ClockNs(CLOCK_PROCESS_CPUTIME_ID);
   const auto ours = [this, own = ::getpid()](pid_t pid) {
@@ -171,13 +171,13 @@ void TreeSampler::LookAtNeighbours(int64_t now_ns, bool last) {
     out_.PutMeta("neighbours", neighbours_.Text());
 }
 
-void TreeSampler::Finish() {
+void TaskSampler::Finish() {
   machine_.Tick(budget_, true);
   cgroup_.Tick(budget_, true);
   LookAtNeighbours(NowNs(), true);
 }
 
-void TreeSampler::Tick(int64_t now_ns) {
+void TaskSampler::Tick(int64_t now_ns) {
   Sync(now_ns);
   if (now_ns + slack_ns_ >= next_machine_ns_) {
     if (next_machine_ns_ == 0)
@@ -230,7 +230,7 @@ void TreeSampler::Tick(int64_t now_ns) {
   slow_gone_.clear();
 }
 
-Sampler::Used TreeSampler::used() const {
+Sampler::Used TaskSampler::used() const {
   Used out = ended_;
   out.accelerator_share = devices_.BusyShare();
   for (const auto& [number, process] : processes_) {
@@ -240,7 +240,7 @@ Sampler::Used TreeSampler::used() const {
   return out;
 }
 
-std::vector<NotCollected> TreeSampler::not_collected() const {
+std::vector<NotCollected> TaskSampler::not_collected() const {
   std::vector<NotCollected> out = machine_.not_collected();
   for (NotCollected& one : devices_.not_collected())
     out.push_back(std::move(one));
@@ -265,7 +265,7 @@ std::vector<NotCollected> TreeSampler::not_collected() const {
 
 std::unique_ptr<Sampler> Sampler::Create(TraceWriter& out, ProcessTree& tree,
                                          const Options& options) {
-  return std::make_unique<TreeSampler>(out, tree, options);
+  return std::make_unique<TaskSampler>(out, tree, options);
 }
 
 }  // namespace sonde

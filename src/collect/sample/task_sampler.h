@@ -1,5 +1,5 @@
-#ifndef SONDE_COLLECT_SAMPLE_TREE_SAMPLER_H_
-#define SONDE_COLLECT_SAMPLE_TREE_SAMPLER_H_
+#ifndef SONDE_COLLECT_SAMPLE_TASK_SAMPLER_H_
+#define SONDE_COLLECT_SAMPLE_TASK_SAMPLER_H_
 
 #include <fmt/format.h>
 #include <sys/types.h>
@@ -26,11 +26,11 @@
 
 namespace sonde {
 
-// The sampler of sampler.h. What is read when stands in sampler.cc; how the
-// files of processes and threads are read, in tree_sampler.cc.
-class TreeSampler : public Sampler {
+// The sampler of sampler.h. What is read when stands in task_sampler.cc; how
+// the files of processes and threads are read, in task_files.cc.
+class TaskSampler : public Sampler {
  public:
-  TreeSampler(TraceWriter& out, ProcessTree& tree, const Options& options);
+  TaskSampler(TraceWriter& out, ProcessTree& tree, const Options& options);
 
   void Tick(int64_t now_ns) override;
   void Finish() override;
@@ -99,7 +99,7 @@ class TreeSampler : public Sampler {
 };
 
 template <size_t n>
-uint32_t TreeSampler::SeriesOf(const std::array<Counter, n>& table,
+uint32_t TaskSampler::SeriesOf(const std::array<Counter, n>& table,
                                std::array<uint32_t, n>& series, size_t counter,
                                Series::Scope scope, uint32_t scope_id) {
   if (series[counter] == 0) {
@@ -117,4 +117,4 @@ uint32_t TreeSampler::SeriesOf(const std::array<Counter, n>& table,
 
 }  // namespace sonde
 
-#endif  // SONDE_COLLECT_SAMPLE_TREE_SAMPLER_H_
+#endif  // SONDE_COLLECT_SAMPLE_TASK_SAMPLER_H_

@@ -1,5 +1,3 @@
-#include "collect/sample/tree_sampler.h"
-
 #include <fmt/format.h>
 #include <time.h>
 
@@ -7,6 +5,7 @@
 
 #include "base/time.h"
 #include "collect/proc/process_files.h"
+#include "collect/sample/task_sampler.h"
 
 namespace sonde {
 namespace {
@@ -22,14 +21,14 @@ constexpr int64_t kPssLongEveryNs = 60 * kNsPerSec;
 
 }  // namespace
 
-std::string_view TreeSampler::Read(ProcFile& file, pid_t pid, pid_t tid,
+std::string_view TaskSampler::Read(ProcFile& file, pid_t pid, pid_t tid,
                                    const char* name, int* error) {
   return file.Read(file.kept() ? "" : Path(pid, tid, name), budget_, buffer_,
                    error);
 }
 
 // /proc/PID/NAME, or of one of its threads if `tid` is not 0.
-const char* TreeSampler::Path(pid_t pid, pid_t tid, const char* name) {
+const char* TaskSampler::Path(pid_t pid, pid_t tid, const char* name) {
   path_.clear();
   fmt::format_to(std::back_inserter(path_), "/proc/{}/", pid);
   if (tid != 0) fmt::format_to(std::back_inserter(path_), "task/{}/", tid);
@@ -39,7 +38,7 @@ const char* TreeSampler::Path(pid_t pid, pid_t tid, const char* name) {
 }
 
 // Values of the slow group wait until its tick is open.
-void TreeSampler::Put(ProcessState& process, ProcessCounter counter,
+void TaskSampler::Put(ProcessState& process, ProcessCounter counter,
                       uint64_t value) {
   const uint32_t id = SeriesOf(kProcessTable, process.series, counter,
                                Series::Scope::kProcess, process.number);
@@ -49,7 +48,7 @@ void TreeSampler::Put(ProcessState& process, ProcessCounter counter,
     out_.Set(id, static_cast<int64_t>(value));
 }
 
-void TreeSampler::Put(ThreadState& thread, ThreadCounter counter,
+void TaskSampler::Put(ThreadState& thread, ThreadCounter counter,
                       uint64_t value) {
   const uint32_t id = SeriesOf(kThreadTable, thread.series, counter,
                                Series::Scope::kThread, thread.number);
@@ -59,7 +58,7 @@ void TreeSampler::Put(ThreadState& thread, ThreadCounter counter,
     out_.Set(id, static_cast<int64_t>(value));
 }
 
-void TreeSampler::SampleProcess(ProcessState& process) {
+void TaskSampler::SampleProcess(ProcessState& process) {
   timespec clock;
   if (::clock_gettime(process.clock, &clock) != 0) return;
   const int64_t cpu_ns = clock.tv_sec * kNsPerSec + clock.tv_nsec;
@@ -80,7 +79,7 @@ void TreeSampler::SampleProcess(ProcessState& process) {
   SampleFiles(process);
 }
 
-void TreeSampler::SampleFiles(ProcessState& process) {
+void TaskSampler::SampleFiles(ProcessState& process) {
   if (const auto stat =
           ParseProcessStat(Read(process.stat, process.pid, 0, "stat"))) {
     const uint64_t tick = static_cast<uint64_t>(ns_per_tick_);
@@ -117,7 +116,7 @@ void TreeSampler::SampleFiles(ProcessState& process) {
   for (ThreadState& thread : process.threads) SampleThread(process, thread);
 }
 
-void TreeSampler::SampleThread(ProcessState& process, ThreadState& thread) {
+void TaskSampler::SampleThread(ProcessState& process, ThreadState& thread) {
   const auto stat = ParseSchedStat(
       Read(thread.schedstat, process.pid, thread.tid, "schedstat"));
   if (!stat || stat->run_ns == thread.run_ns) return;
@@ -130,7 +129,7 @@ void TreeSampler::SampleThread(ProcessState& process, ThreadState& thread) {
   Put(thread, kThreadWait, stat->wait_ns);
 }
 
-void TreeSampler::SampleSwitches(ProcessState& process) {
+void TaskSampler::SampleSwitches(ProcessState& process) {
   process.ran = false;
   Switches sum = process.ended_switches;
   bool any = false;
@@ -156,7 +155,7 @@ void TreeSampler::SampleSwitches(ProcessState& process) {
   Put(process, kInvoluntary, sum.involuntary);
 }
 
-void TreeSampler::SampleStates(int64_t now_ns) {
+void TaskSampler::SampleStates(int64_t now_ns) {
   for (const StateChange& one :
        states_.Tick(now_ns, slack_ns_, tick_ns_, processes_, budget_)) {
     if (one.thread != nullptr)
@@ -166,7 +165,7 @@ void TreeSampler::SampleStates(int64_t now_ns) {
   }
 }
 
-void TreeSampler::SamplePss(ProcessState& process, int64_t now_ns) {
+void TaskSampler::SamplePss(ProcessState& process, int64_t now_ns) {
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   int error = 0;
   const auto pss = ParsePssBytes(
