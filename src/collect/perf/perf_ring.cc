@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "collect/perf/time_namespace.h"
+#include "collect/proc/container.h"
+#include "collect/proc/text_scanner.h"
 
 namespace sonde {
 namespace {
@@ -44,6 +47,29 @@ Result<PerfRing> PerfRing::Open(const perf_event_attr& attr, pid_t pid, int cpu,
     if (errno != EPERM && errno != ENOMEM) break;
   }
   return ErrnoError("perf ring", errno);
+}
+
+SourceState ExplainPerf(const Error& error) {
+  SourceState out = SourceState::Fails(error.what, "");
+  uint64_t paranoid = 0;
+  const auto text = ReadFile("/proc/sys/kernel/perf_event_paranoid");
+  const bool known = text.ok() && TextScanner(text.value()).Number(&paranoid);
+  if (!text.ok() && text.error().kind == Error::Kind::kNotFound) {
+    out.why = "this kernel was built without perf events";
+    out.cure = "use a kernel with CONFIG_PERF_EVENTS";
+  } else if (error.kind != Error::Kind::kDenied) {
+    if (error.what.find("Too many open files") != std::string::npos)
+      out.cure = "ulimit -n 4096";
+  } else if (known && paranoid > 2) {
+    out.why = "kernel.perf_event_paranoid is " + std::to_string(paranoid);
+    out.cure = "sudo sysctl kernel.perf_event_paranoid=2";
+  } else if (InContainer()) {
+    out.why += " (refused by the container)";
+    out.cure = "docker run --cap-add PERFMON ...";
+  } else {
+    out.cure = "sudo setcap cap_perfmon+ep $(command -v sonde)";
+  }
+  return out;
 }
 
 PerfRing PerfRing::OfMemory(void* memory, size_t size) {

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "collect/gatherer.h"
 
 namespace sonde {
 
@@ -18,6 +19,10 @@ namespace sonde {
 // invalid and errno tells why. An ordinary user needs
 // kernel.perf_event_paranoid <= 2 for this.
 Fd OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
+
+// Why perf cannot be used here and what would allow it, from the error of
+// perf_event_open().
+SourceState ExplainPerf(const Error& error);
 
 // The kernel's ring of one perf event, mapped. It carries records, of up to
 // 64 KiB each, and knows nothing of what they say.

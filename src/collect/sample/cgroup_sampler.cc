@@ -1,13 +1,20 @@
 #include "collect/sample/cgroup_sampler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <set>
+#include <string>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/text_scanner.h"
+#include "collect/sample/sampled_run.h"
+#include "collect/sample/task_counters.h"
 
 namespace sonde {
 namespace {
@@ -178,5 +185,64 @@ void CgroupSampler::Sample(Source& source, FdBudget& budget) {
             [&](const CgroupValue& value) { return value.name == one.first; }))
       out_.Gone(one.second);
 }
+
+namespace {
+
+constexpr char kMountInfo[] = "/proc/self/mountinfo";
+
+SourceState CheckCgroup() {
+  const CgroupLimits limits = FindCgroupLimits(
+      ReadText("/proc/self/cgroup"), ReadText(kMountInfo),
+      [](const std::string& path) -> std::optional<std::string> {
+        auto text = ReadFile(path);
+        if (!text.ok()) return std::nullopt;
+        return text.Take();
+      });
+  if (limits.path.empty())
+    return SourceState::Fails("no cgroup is mounted",
+                              "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
+  return SourceState::Works(fmt::format(
+      "memory {}, CPU {}",
+      limits.memory_bytes
+          ? "limit " + FormatBytes(static_cast<double>(*limits.memory_bytes))
+          : "not limited",
+      limits.cpu_cores ? fmt::format("limit {:.3g} cores", *limits.cpu_cores)
+                       : "not limited"));
+}
+
+constexpr SourceInfo kCgroup = {
+    "cgroup", "use and limits of this container or service", CheckCgroup};
+constexpr SourceInfo kSources[] = {kCgroup};
+
+// Ten times a second, for the cgroups that processes of the tree are in.
+class CgroupGatherer : public Gatherer {
+ public:
+  explicit CgroupGatherer(SampledRun& run)
+      : run_(run), cgroups_(run.out, kCgroupGroup, ReadText(kMountInfo)) {
+    cgroups_.Add(run.cgroup);
+  }
+
+  void Poll(int64_t) override {
+    if (!run_.machine_due) return;
+    for (const std::string& one : run_.places.cgroups()) cgroups_.Add(one);
+    cgroups_.Tick(run_.budget);
+  }
+  void Stop(int64_t) override {
+    if (!run_.paused) cgroups_.Tick(run_.budget, /*all=*/true);
+  }
+  std::vector<NotCollected> not_collected() const override {
+    if (!cgroups_.full()) return {};
+    return {{kCgroup, fmt::format("the processes are in more than {}",
+                                  CgroupSampler::kMostCgroups)}};
+  }
+
+ private:
+  SampledRun& run_;
+  CgroupSampler cgroups_;
+};
+
+}  // namespace
+
+extern const GathererInfo kCgroupGatherer = {kSources, Make<CgroupGatherer>};
 
 }  // namespace sonde

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/time.h"
+#include "collect/sample/task_counters.h"
 
 namespace sonde {
 namespace {
@@ -29,9 +30,10 @@ ino_t OwnNetwork() {
 
 }  // namespace
 
-MachineSampler::MachineSampler(TraceWriter& out, uint32_t group)
-    : out_(out),
-      group_(group),
+MachineSampler::MachineSampler(SampledRun& run)
+    : run_(run),
+      out_(run.out),
+      group_(kMachineGroup),
       own_network_(OwnNetwork()),
       networks_{{own_network_, 0}} {}
 
@@ -68,7 +70,20 @@ void MachineSampler::Gauge(const char* name, const char* unit,
            static_cast<int64_t>(*value));
 }
 
-void MachineSampler::Tick(FdBudget& budget, bool all) {
+void MachineSampler::Poll(int64_t) {
+  if (!run_.machine_due) return;
+  if (!run_.places.networks().empty()) FollowNetworks(run_.places.networks());
+  const auto& live = run_.tree.live();
+  shm_pid_ = live.empty() ? 0 : live.begin()->second.pid;
+  Read(/*all=*/false);
+}
+
+void MachineSampler::Stop(int64_t) {
+  if (!run_.paused) Read(/*all=*/true);
+}
+
+void MachineSampler::Read(bool all) {
+  FdBudget& budget = run_.budget;
   // A group exists once it has a series.
   if (series_.empty())
     Find("procs_running", "", "1", Series::Kind::kGauge, Series::Type::kInt);
@@ -79,7 +94,7 @@ void MachineSampler::Tick(FdBudget& budget, bool all) {
   Cores(stat_.Read("/proc/stat", budget, buffer_));
   Memory(meminfo_.Read("/proc/meminfo", budget, buffer_));
   if (!no_disks_) Disks(diskstats_.Read("/proc/diskstats", budget, buffer_));
-  Networks(budget);
+  Networks();
   if (!no_pressure_) {
     const std::string_view cpu =
         pressure_cpu_.Read("/proc/pressure/cpu", budget, buffer_);
@@ -106,6 +121,7 @@ void MachineSampler::Tick(FdBudget& budget, bool all) {
     Shm();
   }
   out_.EndTick();
+  run_.machine_busy_ns = BusyNs();
 }
 
 void MachineSampler::Cores(std::string_view text) {
@@ -130,7 +146,7 @@ void MachineSampler::Cores(std::string_view text) {
   Gauge("procs_blocked", "1", machine_.blocked);
 }
 
-int64_t MachineSampler::busy_ns() const {
+int64_t MachineSampler::BusyNs() const {
   uint64_t ticks = 0;
   for (const MachineStat::Core& core : machine_.cores)
     ticks += core.user + core.nice + core.system + core.irq;
@@ -199,7 +215,7 @@ void MachineSampler::FollowNetworks(const std::vector<NetworkPlace>& places) {
   more_networks_ |= places.size() > kMostNetworks;
 }
 
-void MachineSampler::Networks(FdBudget& budget) {
+void MachineSampler::Networks() {
   for (const uint32_t series : gone_) out_.Gone(series);
   gone_.clear();
   for (const NetworkPlace& place : networks_) {
@@ -208,7 +224,8 @@ void MachineSampler::Networks(FdBudget& budget) {
       const std::string path = fmt::format("/proc/{}/net/dev", place.pid);
       Network(place.network, ReadOnce(path.c_str(), buffer_));
     } else if (!no_net_) {
-      const std::string_view text = net_.Read("/proc/net/dev", budget, buffer_);
+      const std::string_view text =
+          net_.Read("/proc/net/dev", run_.budget, buffer_);
       no_net_ = text.empty();
       Network(place.network, text);
     }
@@ -238,21 +255,6 @@ void MachineSampler::PressureOf(std::string_view text, const char* some,
   if (pressure.some_ns) Total(some, "", "ns", *pressure.some_ns);
   if (pressure.full_ns && full != nullptr)
     Total(full, "", "ns", *pressure.full_ns);
-}
-
-std::vector<NotCollected> MachineSampler::not_collected() const {
-  std::vector<NotCollected> out;
-  if (no_pressure_)
-    out.push_back({"pressure (PSI)", "/proc/pressure cannot be read",
-                   "boot with psi=1 on the kernel's command line"});
-  if (no_disks_) out.push_back({"disks", "/proc/diskstats cannot be read", ""});
-  if (no_net_) out.push_back({"network", "/proc/net/dev cannot be read", ""});
-  if (more_networks_)
-    out.push_back({"network",
-                   fmt::format("the processes are in more than {} namespaces",
-                               kMostNetworks),
-                   ""});
-  return out;
 }
 
 }  // namespace sonde

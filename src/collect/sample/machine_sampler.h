@@ -9,16 +9,10 @@
 
 #include "collect/proc/machine_files.h"
 #include "collect/proc/proc_file.h"
-#include "collect/tree/process_tree.h"
+#include "collect/sample/sampled_run.h"
 #include "trace/writer.h"
 
 namespace sonde {
-
-// A network namespace, and a process that is in it.
-struct NetworkPlace {
-  ino_t network = 0;
-  pid_t pid = 0;
-};
 
 // Reads the counters of the whole machine as one counter group. The network's
 // are those of the network namespaces that the recorded processes are in: a
@@ -28,27 +22,18 @@ struct NetworkPlace {
 //    with its processes.
 //  - A series' label is the interface. If an interface of another namespace
 //    had the name before, "@" and the number of its own follow.
-class MachineSampler {
+//  - /dev/shm is read as the first process of the tree sees it, if that can be
+//    done without risk.
+//
+// What there is to read stands in machine_sources.cc.
+class MachineSampler : public Gatherer {
  public:
-  static constexpr size_t kMostNetworks = 8;
+  explicit MachineSampler(SampledRun& run);
 
-  MachineSampler(TraceWriter& out, uint32_t group);
-
-  // Samples everything; what changes slowly only once a second, unless `all`.
-  void Tick(FdBudget& budget, bool all = false);
-
-  // /dev/shm is read as this process sees it, if that can be done without
-  // risk. 0: it is not read.
-  void FollowShm(pid_t pid) { shm_pid_ = pid; }
-
-  // Time that the cores have worked so far, as of the last tick.
-  int64_t busy_ns() const;
-
-  // The namespaces to read from now on, kMostNetworks of them. At first it is
-  // ours.
-  void FollowNetworks(const std::vector<NetworkPlace>& places);
-
-  std::vector<NotCollected> not_collected() const;
+  // Ten times a second at most; what changes slowly once a second.
+  void Poll(int64_t now_ns) override;
+  void Stop(int64_t now_ns) override;
+  std::vector<NotCollected> not_collected() const override;
 
  private:
   struct Key {
@@ -58,11 +43,19 @@ class MachineSampler {
     auto operator<=>(const Key&) const = default;
   };
 
+  static constexpr size_t kMostNetworks = 8;
+
+  void Read(bool all);
+  // The namespaces to read from now on, kMostNetworks of them. At first it is
+  // ours.
+  void FollowNetworks(const std::vector<NetworkPlace>& places);
+  // Time that the cores have worked so far.
+  int64_t BusyNs() const;
   void Cores(std::string_view text);
   void Memory(std::string_view text);
   void Disks(std::string_view text);
   void Shm();
-  void Networks(FdBudget& budget);
+  void Networks();
   void Network(ino_t network, std::string_view text);
   std::string LabelOf(ino_t network, std::string_view name);
   void PressureOf(std::string_view text, const char* some, const char* full);
@@ -72,12 +65,13 @@ class MachineSampler {
              uint64_t value, ino_t network = 0);
   void Gauge(const char* name, const char* unit, std::optional<uint64_t> value);
 
+  SampledRun& run_;
   TraceWriter& out_;
   const uint32_t group_;
   ProcFile stat_, meminfo_, diskstats_, net_, load_, vmstat_;
   ProcFile pressure_cpu_, pressure_io_, pressure_memory_;
   int64_t next_load_ns_ = 0;
-  pid_t shm_pid_ = 0;
+  pid_t shm_pid_ = 0;  // whose /dev/shm is read; 0: nobody's
   const ino_t own_network_;
   std::vector<NetworkPlace> networks_;
   // Whose interfaces are called by their names alone.

@@ -12,6 +12,7 @@
 #include "collect/proc/pids.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
+#include "collect/sample/sampled_run.h"
 
 namespace sonde {
 namespace {
@@ -149,5 +150,61 @@ std::string Neighbours::Text() const {
     out.push_back({{"name", one.name}, {"cores", one.cores}});
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+namespace {
+
+SourceState CheckNeighbours() {
+  // Process 2 of a machine is the parent of the kernel's threads. A pid
+  // namespace has another, or none.
+  const std::string text = ReadText("/proc/2/stat");
+  const auto second = ParseProcessStat(text);
+  if (second && second->kernel)
+    return SourceState::Works(
+        fmt::format("{} processes are shown, looked at by name",
+                    NumbersIn("/proc").size()));
+  if (ReadText("/proc/1/stat").empty())
+    return SourceState::Fails("/proc hides the processes of other users",
+                              "mount -o remount,hidepid=0 /proc");
+  return SourceState::Fails(
+      "only the processes of this container are shown in /proc",
+      "docker run --pid host ...");
+}
+
+constexpr SourceInfo kSources[] = {
+    {"neighbours", "names of other programs that use the cores",
+     CheckNeighbours}};
+
+// Looks after the machine's counters were read: they tell whether others work.
+class NeighboursGatherer : public Gatherer {
+ public:
+  explicit NeighboursGatherer(SampledRun& run) : run_(run) {}
+
+  void Poll(int64_t now_ns) override {
+    if (run_.machine_due && neighbours_.Due(now_ns)) Look(now_ns, false);
+  }
+  void Stop(int64_t) override {
+    if (!run_.paused) Look(NowNs(), true);
+  }
+
+ private:
+  void Look(int64_t now_ns, bool last) {
+    const int64_t others_ns = run_.machine_busy_ns - run_.used.cpu_ns -
+                              ClockNs(CLOCK_PROCESS_CPUTIME_ID);
+    const auto ours = [this, own = ::getpid()](pid_t pid) {
+      return pid == own || run_.tree.FindPid(pid).has_value();
+    };
+    if (last ? neighbours_.CheckLast(now_ns, others_ns, ours)
+             : neighbours_.Check(now_ns, others_ns, ours))
+      run_.out.PutMeta("neighbours", neighbours_.Text());
+  }
+
+  SampledRun& run_;
+  Neighbours neighbours_;
+};
+
+}  // namespace
+
+extern const GathererInfo kNeighboursGatherer = {kSources,
+                                                 Make<NeighboursGatherer>};
 
 }  // namespace sonde

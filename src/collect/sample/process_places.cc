@@ -17,37 +17,49 @@ void ProcessPlaces::Ran(uint32_t number, pid_t pid) {
   queue_.push_back(number);
 }
 
-void ProcessPlaces::Ended(uint32_t number) {
-  const auto at = places_.find(number);
-  if (at == places_.end()) return;
-  networks_moved_ |= at->second.network != 0;
-  places_.erase(at);
+// Whether one of them was in a network namespace.
+bool ProcessPlaces::ForgetEnded() {
+  if (tree_.changes() == seen_changes_) return false;
+  seen_changes_ = tree_.changes();
+  bool moved = false;
+  std::erase_if(places_, [&](const auto& one) {
+    if (tree_.live().contains(one.first)) return false;
+    moved |= one.second.network != 0;
+    return true;
+  });
+  return moved;
 }
 
-void ProcessPlaces::LookAt(Place& place) {
+// Whether it is in another network namespace than before.
+bool ProcessPlaces::LookAt(Place& place) {
   place.waits = false;
-  if (cgroup_ != nullptr)
-    cgroup_->Add(
+  if (follow_cgroups_)
+    cgroups_.emplace_back(
         ReadOnce(fmt::format("/proc/{}/cgroup", place.pid).c_str(), buffer_));
   struct stat network = {};
   if (::stat(fmt::format("/proc/{}/ns/net", place.pid).c_str(), &network) !=
           0 ||
       network.st_ino == place.network)
-    return;
+    return false;
   place.network = network.st_ino;
-  networks_moved_ = true;
+  return true;
 }
 
-void ProcessPlaces::Look(size_t most) {
+void ProcessPlaces::Look() {
+  if (first_)
+    for (const auto& [number, live] : tree_.live()) Ran(number, live.pid);
+  const size_t most = first_ ? places_.size() : kLooks;
+  first_ = false;
+  bool moved = ForgetEnded();
+  cgroups_.clear();
   for (size_t looks = 0; looks < most && !queue_.empty();) {
     const auto at = places_.find(queue_.front());
     queue_.pop_front();
     if (at == places_.end()) continue;
-    LookAt(at->second);
+    moved |= LookAt(at->second);
     ++looks;
   }
-  if (!networks_moved_) return;
-  networks_moved_ = false;
+  if (!moved) return;
   std::vector<NetworkPlace> networks;
   for (const auto& [number, found] : places_) {
     const Place& place = found;  // clang 14 captures no structured binding
@@ -59,7 +71,7 @@ void ProcessPlaces::Look(size_t most) {
       networks.push_back({place.network, place.pid});
   }
   // A tree of which nothing is known any more has not moved.
-  if (!networks.empty()) machine_.FollowNetworks(networks);
+  if (!networks.empty()) networks_ = std::move(networks);
 }
 
 }  // namespace sonde

@@ -65,7 +65,7 @@ void TaskSampler::SampleProcess(ProcessState& process) {
   if (cpu_ns != process.cpu_ns) {
     process.cpu_ns = cpu_ns;
     process.ran = process.ran_for_pss = true;
-    places_.Ran(process.number, process.pid);
+    run_.places.Ran(process.number, process.pid);
     Put(process, kCpu, static_cast<uint64_t>(cpu_ns));
     tree_.NoteCpu(process.number, 0, tick_ns_, cpu_ns);
   }

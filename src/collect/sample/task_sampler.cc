@@ -1,4 +1,4 @@
-// One Tick() reads everything that is due, cheapest question first:
+// One Poll() reads everything that is due, cheapest question first:
 //
 //     process's CPU clock   moved since the last tick?    0.7 us, no file
 //       stat io             only if it moved; four times a second if by
@@ -6,26 +6,21 @@
 //     ten times a second    states of threads that ran, 0.1 % of a core at most
 //     once a second         context switches of threads that ran
 //     every ten seconds     PSS of processes that ran, 0.1 % of a core at most
-//     ten times a second    the machine's files and the cgroups', and where
-//                           some of the processes are that ran
 //
 // Files stay open as long as the limit on open files allows.
 
 #include "collect/sample/task_sampler.h"
 
-#include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/time.h"
-#include "collect/sample/sampler.h"
 
 namespace sonde {
 namespace {
 
-constexpr int64_t kMachineEveryNs = 100 * kNsPerMs;
 constexpr int64_t kSwitchesEveryNs = 1 * kNsPerSec;
 // The first reading waits: most processes do not live as long.
 constexpr int64_t kPssFirstNs = 1 * kNsPerSec;
@@ -36,26 +31,14 @@ uint64_t BytesOf(const OwnIo& io) {
   return io.own().read_bytes + io.own().write_bytes;
 }
 
-std::string MountInfo() {
-  auto text = ReadFile("/proc/self/mountinfo", 4 << 20);
-  return text.ok() ? text.Take() : std::string();
-}
-
 }  // namespace
 
-TaskSampler::TaskSampler(TraceWriter& out, ProcessTree& tree,
-                         const Options& options)
-    : out_(out),
-      tree_(tree),
-      // Ticks jitter: one that comes a little early is the one due.
-      slack_ns_(static_cast<int64_t>(0.3e9 / std::max(options.rate_hz, 1.0))),
-      // The other half is for the processes still to come: their pidfds.
-      budget_{FdBudget::FromLimits().left / 2},
-      machine_(out, kMachineGroup),
-      cgroup_(out, kCgroupGroup, MountInfo()),
-      places_(options.cgroup.empty() ? nullptr : &cgroup_, machine_),
-      devices_(out, tree, options.rate_hz) {
-  cgroup_.Add(options.cgroup);
+TaskSampler::TaskSampler(SampledRun& run)
+    : run_(run),
+      out_(run.out),
+      tree_(run.tree),
+      slack_ns_(run.slack_ns),
+      budget_(run.budget) {
   out_.PutMeta("syscalls", ThreadStates::NumbersOf());
 }
 
@@ -132,7 +115,6 @@ void TaskSampler::Sync(int64_t now_ns) {
     ended_.io_bytes += BytesOf(process.own_io);
     if (ProcessState* const parent = FindPid(process.parent))
       parent->own_io.ChildEnded(process.own_io);
-    places_.Ended(at->first);
     at = processes_.erase(at);
   }
   for (const auto& [number, one] : live) {
@@ -152,45 +134,8 @@ void TaskSampler::Sync(int64_t now_ns) {
   }
 }
 
-// Where everybody is must be known before the first counters are read: the
-// interfaces that are read first keep their plain names.
-void TaskSampler::FindPlaces() {
-  for (const auto& [number, process] : processes_)
-    places_.Ran(number, process.pid);
-  places_.Look(processes_.size());
-}
-
-void TaskSampler::LookAtNeighbours(int64_t now_ns, bool last) {
-  const int64_t others_ns =
-      machine_.busy_ns() - used().cpu_ns - ClockNs(CLOCK_PROCESS_CPUTIME_ID);
-  const auto ours = [this, own = ::getpid()](pid_t pid) {
-    return pid == own || tree_.FindPid(pid).has_value();
-  };
-  if (last ? neighbours_.CheckLast(now_ns, others_ns, ours)
-           : neighbours_.Check(now_ns, others_ns, ours))
-    out_.PutMeta("neighbours", neighbours_.Text());
-}
-
-void TaskSampler::Finish() {
-  machine_.Tick(budget_, true);
-  cgroup_.Tick(budget_, true);
-  LookAtNeighbours(NowNs(), true);
-}
-
-void TaskSampler::Tick(int64_t now_ns) {
+void TaskSampler::Poll(int64_t now_ns) {
   Sync(now_ns);
-  if (now_ns + slack_ns_ >= next_machine_ns_) {
-    if (next_machine_ns_ == 0)
-      FindPlaces();
-    else
-      places_.Look();
-    next_machine_ns_ = now_ns + kMachineEveryNs;
-    machine_.FollowShm(processes_.empty() ? 0 : processes_.begin()->second.pid);
-    machine_.Tick(budget_);
-    cgroup_.Tick(budget_);
-    if (neighbours_.Due(now_ns)) LookAtNeighbours(now_ns, false);
-  }
-  devices_.Tick(now_ns);
   if (!processes_.empty() || !gone_.empty()) {
     // A group exists once it has a series.
     if (!processes_.empty()) {
@@ -206,6 +151,7 @@ void TaskSampler::Tick(int64_t now_ns) {
     gone_.clear();
   }
 
+  TellUsed();
   const int64_t slow_ns = NowNs();
   SampleStates(now_ns);
   if (now_ns + slack_ns_ >= next_switches_ns_) {
@@ -230,42 +176,13 @@ void TaskSampler::Tick(int64_t now_ns) {
   slow_gone_.clear();
 }
 
-Sampler::Used TaskSampler::used() const {
-  Used out = ended_;
-  out.accelerator_share = devices_.BusyShare();
+void TaskSampler::TellUsed() {
+  run_.used.cpu_ns = ended_.cpu_ns;
+  run_.used.io_bytes = ended_.io_bytes;
   for (const auto& [number, process] : processes_) {
-    out.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
-    out.io_bytes += BytesOf(process.own_io);
+    run_.used.cpu_ns += std::max<int64_t>(0, process.cpu_ns);
+    run_.used.io_bytes += BytesOf(process.own_io);
   }
-  return out;
-}
-
-std::vector<NotCollected> TaskSampler::not_collected() const {
-  std::vector<NotCollected> out = machine_.not_collected();
-  for (NotCollected& one : devices_.not_collected())
-    out.push_back(std::move(one));
-  if (cgroup_.full())
-    out.push_back({"cgroups",
-                   fmt::format("the processes are in more than {}",
-                               CgroupSampler::kMostCgroups),
-                   ""});
-  const char* const cure = "run sonde as root";
-  if (io_denied_)
-    out.push_back({"per-process I/O",
-                   "/proc/PID/io of a process with other rights", cure});
-  if (states_.denied())
-    out.push_back({"thread states",
-                   "/proc/PID/task/TID/syscall of a process with other rights",
-                   cure});
-  if (pss_denied_)
-    out.push_back(
-        {"PSS", "/proc/PID/smaps_rollup of a process with other rights", cure});
-  return out;
-}
-
-std::unique_ptr<Sampler> Sampler::Create(TraceWriter& out, ProcessTree& tree,
-                                         const Options& options) {
-  return std::make_unique<TaskSampler>(out, tree, options);
 }
 
 }  // namespace sonde

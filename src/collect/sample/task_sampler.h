@@ -13,29 +13,31 @@
 #include <vector>
 
 #include "base/time.h"
-#include "collect/gpu/device_sampler.h"
 #include "collect/proc/proc_file.h"
-#include "collect/sample/cgroup_sampler.h"
-#include "collect/sample/machine_sampler.h"
-#include "collect/sample/neighbours.h"
-#include "collect/sample/process_places.h"
-#include "collect/sample/sampler.h"
+#include "collect/sample/sampled_run.h"
 #include "collect/sample/task_counters.h"
 #include "collect/sample/task_state.h"
 #include "collect/sample/thread_states.h"
 
 namespace sonde {
 
-// The sampler of sampler.h. What is read when stands in task_sampler.cc; how
-// the files of processes and threads are read, in task_files.cc.
-class TaskSampler : public Sampler {
+// Reads the counters of the processes and threads of a tree, all in one
+// wake-up, with the true time of the reading.
+//
+//  - A process whose CPU clock did not move since the last tick costs one clock
+//    read and no file. One that used less than 2 % of a core since its files
+//    were read has its CPU time in every tick and the rest four times a second.
+//  - A value that cannot be read is absent, never 0.
+//  - Tells the run what the tree has used, and which processes ran.
+//
+// What is read when stands in task_sampler.cc; how files are read, in
+// task_files.cc; what there is to read, in task_sources.cc. One thread. Does
+// not own the run.
+class TaskSampler : public Gatherer {
  public:
-  TaskSampler(TraceWriter& out, ProcessTree& tree, const Options& options);
+  explicit TaskSampler(SampledRun& run);
 
-  void Tick(int64_t now_ns) override;
-  void Finish() override;
-  int64_t EndHelpers() override { return devices_.EndHelpers(); }
-  Used used() const override;
+  void Poll(int64_t now_ns) override;
   std::vector<NotCollected> not_collected() const override;
 
  private:
@@ -46,8 +48,7 @@ class TaskSampler : public Sampler {
 
   ProcessState* FindPid(pid_t pid);
   void Sync(int64_t now_ns);
-  void FindPlaces();
-  void LookAtNeighbours(int64_t now_ns, bool last);
+  void TellUsed();
   void SyncThreads(ProcessState& process, const ProcessTree::Live& live);
   void CloseFiles(ThreadState& thread);
   void EndThread(ProcessState& process, ThreadState& thread);
@@ -70,22 +71,17 @@ class TaskSampler : public Sampler {
                         int* error = nullptr);
   const char* Path(pid_t pid, pid_t tid, const char* name);
 
+  SampledRun& run_;
   TraceWriter& out_;
   ProcessTree& tree_;
   const int64_t slack_ns_;
   const int64_t page_bytes_ = ::sysconf(_SC_PAGESIZE);
   const int64_t ns_per_tick_ = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
-  FdBudget budget_;
-  MachineSampler machine_;
-  CgroupSampler cgroup_;
-  ProcessPlaces places_;
-  DeviceSampler devices_;
+  FdBudget& budget_;
   ThreadStates states_;
-  Neighbours neighbours_;
   std::map<uint32_t, ProcessState> processes_;
-  Used ended_;  // by processes that are gone
+  SampledRun::Used ended_;  // by processes that are gone
   uint64_t seen_changes_ = UINT64_MAX;
-  int64_t next_machine_ns_ = 0;
   int64_t next_switches_ns_ = 0;
   int64_t pss_credit_ns_ = 0;
   int64_t last_tick_ns_ = 0;

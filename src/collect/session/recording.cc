@@ -57,10 +57,8 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   tree_ = target_ != nullptr ? ProcessTree::Watch(*target_, *out_, tree)
                              : ProcessTree::Follow(root, *out_, tree);
   out_->PutMeta("tree_source", tree_->source());
-  Sampler::Options sampler;
-  sampler.rate_hz = options.rate_hz;
-  sampler.cgroup = cgroup;
-  sampler_ = Sampler::Create(*out_, *tree_, sampler);
+  gatherers_ =
+      std::make_unique<Gatherers>(*out_, *tree_, options.rate_hz, cgroup);
   if (options.find_steady) steady_.emplace();
   auto rings = TargetRings::Create(session, *out_, *tree_);
   if (rings.ok())
@@ -73,13 +71,13 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
 bool Recording::Tick(int64_t now_ns) {
   tree_->Poll(now_ns);
   if (paused()) return false;
-  sampler_->Tick(now_ns);
+  gatherers_->Poll(now_ns);
   if (steady_) LookForSteady(now_ns);
   return true;
 }
 
 void Recording::LookForSteady(int64_t now_ns) {
-  const Sampler::Used used = sampler_->used();
+  const SampledRun::Used used = gatherers_->used();
   const double elapsed_s = static_cast<double>(now_ns - used_ns_) / 1e9;
   if (elapsed_s <= 0) return;
   const auto found = steady_->Add(
@@ -109,7 +107,7 @@ int64_t Recording::next_drain_ns() const {
 void Recording::Drain(int64_t now_ns) {
   if (!rings_) return;
   tree_->Poll(now_ns);
-  rings_->Read(now_ns);
+  rings_->Poll(now_ns);
   // Targets wait for their room.
   if (rings_->unpublished() > kMuchUnsafe) Flush(now_ns);
 }
@@ -143,7 +141,8 @@ void Recording::Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks) {
 bool Recording::Pause(int64_t now_ns) {
   if (paused()) return false;
   paused_since_ns_ = now_ns;
-  if (rings_) rings_->SetRecording(false);
+  gatherers_->Pause(true);
+  if (rings_) rings_->Pause(true);
   return true;
 }
 
@@ -156,7 +155,8 @@ bool Recording::Resume(int64_t now_ns) {
   event.category = out_->Intern("session");
   out_->AddEvent(track_, event);
   paused_since_ns_.reset();
-  if (rings_) rings_->SetRecording(true);
+  gatherers_->Pause(false);
+  if (rings_) rings_->Pause(false);
   return true;
 }
 
@@ -195,28 +195,30 @@ void Recording::RootEnded(int64_t now_ns, int wait_status,
 }
 
 Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
-  if (!Resume(now_ns)) sampler_->Finish();
+  gatherers_->Stop(now_ns);
+  Resume(now_ns);
   tree_->Poll(now_ns);
   if (rings_) {
-    rings_->Finish(now_ns);
+    rings_->Stop(now_ns);
     out_->PutMeta("guest_records", std::to_string(rings_->records()));
   }
   out_->PutMeta(
       "still_running",
       std::to_string(target_ != nullptr || root_ended_ ? Descendants()
                                                        : Descendants() + 1));
-  tree_->Finish(now_ns);
+  tree_->Stop(now_ns);
   nlohmann::json missing = nlohmann::json::array();
-  if (!rings_)
-    missing.push_back({{"source", "annotations of the program"},
-                       {"why", rings_why_},
-                       {"cure", ""}});
-  for (const auto& list :
-       {tree_->not_collected(), sampler_->not_collected(),
-        rings_ ? rings_->not_collected() : std::vector<NotCollected>()})
-    for (const NotCollected& one : list)
-      missing.push_back(
-          {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});
+  const auto tell = [&](const NotCollected& one) {
+    missing.push_back(
+        {{"source", one.source}, {"why", one.why}, {"cure", one.cure}});
+  };
+  if (!rings_) tell({kAnnotationsSource, rings_why_});
+  for (const Gatherer* const gatherer :
+       {static_cast<Gatherer*>(tree_.get()),
+        static_cast<Gatherer*>(gatherers_.get()),
+        static_cast<Gatherer*>(rings_.get())})
+    if (gatherer != nullptr)
+      for (const NotCollected& one : gatherer->not_collected()) tell(one);
   out_->PutMeta("not_collected", Dump(missing));
   out_->PutMeta("ended_ns", std::to_string(ended_ns));
   out_->PutMeta("ended_by", ended_by);
@@ -229,7 +231,7 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
   ::getrusage(RUSAGE_SELF, &usage);
   out_->PutMeta("overhead_cpu_ns",
                 std::to_string(ClockNs(CLOCK_PROCESS_CPUTIME_ID) +
-                               sampler_->EndHelpers()));
+                               gatherers_->EndHelpers()));
   out_->PutMeta("overhead_rss_bytes", std::to_string(usage.ru_maxrss * 1024));
   return out_->Close();
 }

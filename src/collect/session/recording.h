@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "collect/ring/target_rings.h"
-#include "collect/sample/sampler.h"
+#include "collect/session/gatherers.h"
 #include "collect/session/steady_watch.h"
 #include "collect/tree/process_tree.h"
 #include "collect/tree/watch_target.h"
@@ -28,7 +28,7 @@ namespace sonde {
 //  - A trace that can no longer be written shows in failure() and takes in
 //    nothing more. End() still finishes it.
 //
-// One thread. Owns the writer, the tree and the sampler.
+// One thread. Owns the writer, the tree and the other gatherers.
 class Recording {
  public:
   struct Options {
@@ -105,7 +105,7 @@ class Recording {
   const WatchTarget* const target_;
   std::unique_ptr<TraceWriter> out_;
   std::unique_ptr<ProcessTree> tree_;
-  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Gatherers> gatherers_;
   std::unique_ptr<TargetRings> rings_;  // null: could not be made
   std::string rings_why_;
   pid_t root_;
@@ -116,7 +116,7 @@ class Recording {
   int64_t sealed_ns_ = 0;
   std::optional<int64_t> paused_since_ns_;
   std::optional<SteadyWatch> steady_;  // until the moment is found
-  Sampler::Used used_;                 // at its last sample
+  SampledRun::Used used_;              // at its last sample
   int64_t used_ns_ = 0;
 };
 

@@ -134,7 +134,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
           "allow more open files: ulimit -n 100000"};
     const uint64_t before = rings->records();
     now_ns = NowNs();
-    rings->Finish(now_ns);
+    rings->Stop(now_ns);
     result.records = rings->records() - before;
     out->PutMeta("guest_records", std::to_string(rings->records()));
     if (const uint64_t damaged = rings->damaged(); damaged > 0)
@@ -146,7 +146,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
   }
   result.running = tree.alive();
   if (result.running > 0) ended_ns = now_ns;
-  tree.Finish(ended_ns);
+  tree.Stop(ended_ns);
   out->AddLoss({"collector-killed",
                 "samples: sonde was killed, and since then only what programs "
                 "recorded themselves is known" +

@@ -3,7 +3,8 @@
 // only ends the recording.
 //
 //     signals blocked -> trace -> session directory -> fork (at the gate)
-//       -> tree, sampler, socket -> gate opens -> loop -> wait -> trace closed
+//       -> tree, gatherers, socket -> gate opens -> loop -> wait -> trace
+//       closed
 
 #include "collect/session/session.h"
 

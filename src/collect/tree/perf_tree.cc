@@ -10,9 +10,7 @@
 #include <cerrno>
 
 #include "base/time.h"
-#include "collect/proc/container.h"
 #include "collect/proc/machine_files.h"
-#include "collect/proc/text_scanner.h"
 #include "collect/tree/proc_tree.h"
 #include "collect/tree/task_events.h"
 
@@ -57,29 +55,6 @@ Result<std::vector<PerfRing>> OpenRings(TaskEvent event, pid_t root,
 }
 
 }  // namespace
-
-NotCollected ExplainPerf(const std::string& source, const Error& error) {
-  NotCollected out{source, error.what, ""};
-  uint64_t paranoid = 0;
-  const auto text = ReadFile("/proc/sys/kernel/perf_event_paranoid");
-  const bool known = text.ok() && TextScanner(text.value()).Number(&paranoid);
-  if (!text.ok() && text.error().kind == Error::Kind::kNotFound) {
-    out.why = "this kernel was built without perf events";
-    out.cure = "use a kernel with CONFIG_PERF_EVENTS";
-  } else if (error.kind != Error::Kind::kDenied) {
-    if (error.what.find("Too many open files") != std::string::npos)
-      out.cure = "ulimit -n 4096";
-  } else if (known && paranoid > 2) {
-    out.why = "kernel.perf_event_paranoid is " + std::to_string(paranoid);
-    out.cure = "sudo sysctl kernel.perf_event_paranoid=2";
-  } else if (InContainer()) {
-    out.why += " (refused by the container)";
-    out.cure = "docker run --cap-add PERFMON ...";
-  } else {
-    out.cure = "sudo setcap cap_perfmon+ep $(command -v sonde)";
-  }
-  return out;
-}
 
 Result<std::unique_ptr<PerfTree>> PerfTree::Open(pid_t root, TraceWriter& out,
                                                  const Options& options) {
@@ -261,7 +236,7 @@ void PerfTree::RootEnded(int64_t now_ns, int wait_status, const rusage&) {
   model_.RootEnded(now_ns, wait_status, cpu_ns);
 }
 
-void PerfTree::Finish(int64_t now_ns) {
+void PerfTree::Stop(int64_t now_ns) {
   Drain(now_ns, INT64_MAX);
   if (model_.detached_execs() > 0) scan_.Scan(now_ns);
   CheckAlive(now_ns);
@@ -272,10 +247,10 @@ void PerfTree::Finish(int64_t now_ns) {
 std::vector<NotCollected> PerfTree::not_collected() const {
   std::vector<NotCollected> out;
   if (cpu_rings_.empty())
-    out.push_back({"CPU times at exit", cpu_why_, "ulimit -n 4096"});
+    out.push_back({kCpuAtExitSource, cpu_why_, "ulimit -n 4096"});
   if (const uint64_t n = model_.detached_execs(); n > 0)
     out.push_back(
-        {"every process of setuid programs",
+        {kProcessTreeSource,
          std::to_string(n) +
              " program(s) took other rights by exec, which ends perf's view; "
              "they were followed by looking at /proc",
@@ -285,14 +260,13 @@ std::vector<NotCollected> PerfTree::not_collected() const {
 
 std::unique_ptr<ProcessTree> ProcessTree::Follow(pid_t root, TraceWriter& out,
                                                  const Options& options) {
-  NotCollected why{"process tree (perf)", "not asked for", ""};
+  SourceState perf = SourceState::Fails("perf: not asked for", "");
   if (options.use_perf) {
     auto tree = PerfTree::Open(root, out, options);
     if (tree.ok()) return tree.Take();
-    why = ExplainPerf("process tree (perf)", tree.error());
+    perf = ExplainPerf(tree.error());
   }
-  why.why += "; processes that lived only a moment are missing";
-  return std::make_unique<ProcTree>(root, out, options, why);
+  return std::make_unique<ProcTree>(root, out, options, perf);
 }
 
 }  // namespace sonde

@@ -15,10 +15,6 @@
 
 namespace sonde {
 
-// Why perf cannot be used here and what would allow it, from the error of
-// perf_event_open().
-NotCollected ExplainPerf(const std::string& source, const Error& error);
-
 // The process tree as the kernel reports it through perf: every fork, exec and
 // exit of the command and its descendants, on whichever CPU.
 //
@@ -37,7 +33,7 @@ class PerfTree : public ProcessTree {
                int64_t cpu_ns) override {
     model_.NoteCpu(process, thread, now_ns, cpu_ns);
   }
-  void Finish(int64_t now_ns) override;
+  void Stop(int64_t now_ns) override;
   std::optional<TaskState> FindPid(pid_t pid) const override {
     return model_.StateOfPid(pid);
   }

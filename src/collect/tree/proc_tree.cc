@@ -33,14 +33,16 @@ bool IsOurs(pid_t pid, const std::map<pid_t, pid_t>& parents) {
 }  // namespace
 
 ProcTree::ProcTree(pid_t root, TraceWriter& out, const Options& options,
-                   NotCollected why)
+                   const SourceState& perf)
     : model_(out, world_,
              {.all_args = options.all_args,
               .cpu_parts = 0,
               .cores = 1,
               .detached = true}),
       scan_(model_),
-      why_(std::move(why)) {
+      why_(kProcessTreeSource,
+           perf.why + "; processes that lived only a moment are missing",
+           perf.cure) {
   model_.AddRoot(NowNs(), root);
   scan_.Scan(NowNs());
 }
@@ -56,11 +58,10 @@ ProcTree::ProcTree(const WatchTarget& target, TraceWriter& out,
               .detached = true,
               .launched = false}),
       scan_(model_, target.follows_children()),
-      why_{
-          "every process",
-          "those that run already are followed by looking at /proc; what lived "
-          "only a moment is missing",
-          "sonde run -- COMMAND"} {
+      why_(kProcessTreeSource,
+           "processes that run already are followed by looking at /proc; those "
+           "that lived only a moment are missing",
+           "sonde run -- COMMAND") {
   AddFound(since_ns_);
   scan_.Scan(NowNs());
 }
@@ -114,7 +115,7 @@ void ProcTree::RootEnded(int64_t now_ns, int wait_status, const rusage&) {
   model_.RootEnded(now_ns, wait_status, -1);
 }
 
-void ProcTree::Finish(int64_t now_ns) {
+void ProcTree::Stop(int64_t now_ns) {
   scan_.Scan(now_ns);
   model_.Finish(now_ns);
 }

@@ -18,9 +18,9 @@ namespace sonde {
 // takes more than about 2 % of a core.
 class ProcTree : public ProcessTree {
  public:
-  // `why` says what stands in the way of perf.
+  // `perf` says what stands in the way of perf.
   ProcTree(pid_t root, TraceWriter& out, const Options& options,
-           NotCollected why);
+           const SourceState& perf);
   // `target` must live as long.
   ProcTree(const WatchTarget& target, TraceWriter& out, const Options& options);
 
@@ -31,7 +31,7 @@ class ProcTree : public ProcessTree {
                int64_t cpu_ns) override {
     model_.NoteCpu(process, thread, now_ns, cpu_ns);
   }
-  void Finish(int64_t now_ns) override;
+  void Stop(int64_t now_ns) override;
   std::optional<TaskState> FindPid(pid_t pid) const override {
     return model_.StateOfPid(pid);
   }

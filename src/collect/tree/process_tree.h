@@ -12,19 +12,14 @@
 #include <string_view>
 #include <vector>
 
+#include "collect/gatherer.h"
 #include "trace/writer.h"
 
 namespace sonde {
 
 class WatchTarget;
 
-// A source that could not be used: which, why, and the one command or setting
-// that enables it.
-struct NotCollected {
-  std::string source;
-  std::string why;
-  std::string cure;
-};
+extern const SourceInfo kProcessTreeSource, kCpuAtExitSource;
 
 // The command and everything it starts, followed from outside: every fork, exec
 // and exit, each as it happened, as rows and slices of the trace.
@@ -44,7 +39,7 @@ struct NotCollected {
 //  - Nothing happens in the target.
 //
 // One thread. Does not own the writer.
-class ProcessTree {
+class ProcessTree : public Gatherer {
  public:
   struct Options {
     bool use_perf = true;   // false: /proc only, as where perf is forbidden
@@ -78,14 +73,13 @@ class ProcessTree {
   static std::unique_ptr<ProcessTree> Watch(const WatchTarget& target,
                                             TraceWriter& out,
                                             const Options& options);
-  virtual ~ProcessTree() = default;
-
   // Become readable when there is something to Poll(). May be empty. They slow
   // down by themselves when very many processes start.
   virtual std::vector<int> wake_fds() const = 0;
 
-  // Takes in what has happened. Cheap when nothing has.
-  virtual void Poll(int64_t now_ns) = 0;
+  // Takes in what has happened. Cheap when nothing has. Also while the
+  // recording is paused.
+  void Poll(int64_t now_ns) override = 0;
 
   // The command ended; it has been waited for with this result.
   virtual void RootEnded(int64_t now_ns, int wait_status,
@@ -96,7 +90,7 @@ class ProcessTree {
                        int64_t cpu_ns) = 0;
 
   // The recording ends. Everything still alive is marked as running.
-  virtual void Finish(int64_t now_ns) = 0;
+  void Stop(int64_t now_ns) override = 0;
 
   // A process of the tree that is alive, or was until a few seconds ago.
   virtual std::optional<TaskState> FindPid(pid_t pid) const = 0;
@@ -120,7 +114,6 @@ class ProcessTree {
 
   // "perf" or "proc".
   virtual std::string source() const = 0;
-  virtual std::vector<NotCollected> not_collected() const = 0;
 };
 
 }  // namespace sonde

@@ -64,7 +64,7 @@ TEST(ProcessTree, WakesForAForkAndIsQuietAfterTheEnd) {
   rusage usage = {};
   ASSERT_EQ(::wait4(root, &status, 0, &usage), root);
   tree->RootEnded(NowNs(), status, usage);
-  tree->Finish(NowNs());
+  tree->Stop(NowNs());
   ASSERT_TRUE(out->Close().ok());
   if (perf) {
     EXPECT_EQ(TraceContents::OfBytes(bytes).processes.size(), 2u);
@@ -118,7 +118,7 @@ TEST(ProcessTree, AZombieIsCountedOnce) {
   look();
   root.Go();
   look();
-  tree.Finish(now_ns);
+  tree.Stop(now_ns);
   ASSERT_TRUE(out->Close().ok());
   EXPECT_EQ(TraceContents::OfBytes(bytes).processes.size(), 7u);
 }
@@ -153,7 +153,7 @@ TEST(ProcessTree, TimeInWhichWeDidNotRunCostsNoLook) {
   const uint64_t changes = tree.changes();
   tree.Poll(now_ns + 2 * kNsPerSec);
   EXPECT_GT(tree.changes(), changes);
-  tree.Finish(now_ns + 2 * kNsPerSec);
+  tree.Stop(now_ns + 2 * kNsPerSec);
   ASSERT_TRUE(out->Close().ok());
 }
 
@@ -162,7 +162,7 @@ std::set<pid_t> PidsOf(const WatchTarget& target) {
   const auto out = TraceWriter::CreateInMemory({}, bytes);
   const auto tree = ProcessTree::Watch(target, *out, {});
   tree->Poll(NowNs());
-  tree->Finish(NowNs());
+  tree->Stop(NowNs());
   CHECK(out->Close().ok());
   std::set<pid_t> pids;
   for (const auto& [number, row] : TraceContents::OfBytes(bytes).processes)

@@ -115,7 +115,7 @@ void RecordedTree::NoteLife(uint32_t process, int64_t at_ns) {
   last_ns_ = std::max(last_ns_, at_ns);
 }
 
-void RecordedTree::Finish(int64_t now_ns) {
+void RecordedTree::Stop(int64_t now_ns) {
   for (auto& [number, row] : processes_) {
     if (!Open(row)) continue;
     const bool alive = live_.contains(number);

@@ -31,7 +31,7 @@ class RecordedTree : public ProcessTree {
   int64_t last_ns() const { return last_ns_; }
 
   // Writes rows and images of all that had no end.
-  void Finish(int64_t now_ns) override;
+  void Stop(int64_t now_ns) override;
 
   std::optional<TaskState> FindPid(pid_t pid) const override;
   std::optional<TaskState> FindNumber(uint32_t number) const override;
@@ -47,7 +47,6 @@ class RecordedTree : public ProcessTree {
   void NoteCpu(uint32_t, uint32_t, int64_t, int64_t) override {}
   uint64_t changes() const override { return 0; }
   std::string source() const override { return "trace"; }
-  std::vector<NotCollected> not_collected() const override { return {}; }
 
  private:
   bool Open(const Process& row) const {

@@ -15,6 +15,7 @@
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/container.h"
 #include "collect/proc/pids.h"
+#include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
 #include "collect/proc/text_scanner.h"
 
@@ -23,13 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string TextOf(const std::string& path) {
-  auto text = ReadFile(path, 4 << 20);
-  return text.ok() ? text.Take() : std::string();
-}
-
 std::string FileOf(pid_t pid, const char* name) {
-  return TextOf(fmt::format("/proc/{}/{}", pid, name));
+  return ReadText(fmt::format("/proc/{}/{}", pid, name));
 }
 
 // Of which process `tid` is a thread; itself if that is not told.
@@ -67,7 +63,7 @@ bool IsCgroup(const std::string& folder) {
 }
 
 void AddProcessesOf(const std::string& folder, std::vector<pid_t>& out) {
-  const std::string text = TextOf(folder + "/cgroup.procs");
+  const std::string text = ReadText(folder + "/cgroup.procs");
   TextScanner in(text);
   while (!in.done()) {
     uint64_t pid = 0;
@@ -114,7 +110,7 @@ Result<WatchTarget> WatchTarget::Process(pid_t pid) {
 }
 
 Result<WatchTarget> WatchTarget::Cgroup(const std::string& path) {
-  const std::string mountinfo = TextOf("/proc/self/mountinfo");
+  const std::string mountinfo = ReadText("/proc/self/mountinfo");
   const auto found = FindNamedCgroup(path, mountinfo, IsCgroup);
   if (!found)
     return Error{Error::Kind::kNotFound,
@@ -131,7 +127,7 @@ Result<WatchTarget> WatchTarget::Cgroup(const std::string& path) {
 Result<WatchTarget> WatchTarget::Container(const std::string& name) {
   ::signal(SIGCHLD, SIG_DFL);  // to know how a tool that is asked has ended
   TRY(const ContainerPlace place, FindContainer(name));
-  const auto folder = FolderOf(place.cgroup, TextOf("/proc/self/mountinfo"),
+  const auto folder = FolderOf(place.cgroup, ReadText("/proc/self/mountinfo"),
                                place.part, IsCgroup);
   if (!folder)
     return Error{Error::Kind::kNotFound,

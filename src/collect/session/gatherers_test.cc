@@ -1,4 +1,4 @@
-#include "collect/sample/sampler.h"
+#include "collect/session/gatherers.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "base/time.h"
@@ -49,8 +50,7 @@ TraceContents Record(
   auto bytes = std::make_shared<std::string>();
   const auto out = TraceWriter::CreateInMemory({}, bytes);
   const auto tree = ProcessTree::Follow(root, *out, {.use_perf = use_perf});
-  const auto sampler =
-      Sampler::Create(*out, *tree, {.rate_hz = 100, .cgroup = cgroup});
+  Gatherers gatherers(*out, *tree, 100, cgroup);
   CHECK(::write(gate[1], "x", 1) == 1);
   int status = 0;
   rusage usage = {};
@@ -59,12 +59,12 @@ TraceContents Record(
     const bool ended = ::wait4(root, &status, WNOHANG, &usage) == root;
     tree->Poll(NowNs());
     if (ended) break;
-    sampler->Tick(NowNs());
+    gatherers.Poll(NowNs());
     out->Flush();
   }
   tree->RootEnded(NowNs(), status, usage);
-  sampler->Tick(NowNs());
-  tree->Finish(NowNs());
+  gatherers.Poll(NowNs());
+  tree->Stop(NowNs());
   out->PutMeta("tree_source", tree->source());
   CHECK(out->Close().ok());
   for (const int fd : {gate[0], gate[1], ready[0], ready[1]}) ::close(fd);
@@ -90,7 +90,7 @@ int Family(int64_t spin_ns) {
   return WEXITSTATUS(status) == 9 ? 4 : 5;
 }
 
-TEST(Sampler, SeesEveryProcessAndItsCpuTime) {
+TEST(Gatherers, SeesEveryProcessAndItsCpuTime) {
   const TraceContents trace =
       Record(true, [] { return Family(120 * kNsPerMs); });
   if (trace.meta.at("tree_source") != "perf") GTEST_SKIP() << "no perf here";
@@ -119,7 +119,7 @@ TEST(Sampler, SeesEveryProcessAndItsCpuTime) {
   EXPECT_TRUE(trace.losses.empty());
 }
 
-TEST(Sampler, CountersOnlyGrowAndEndWithTheirProcess) {
+TEST(Gatherers, CountersOnlyGrowAndEndWithTheirProcess) {
   const TraceContents trace =
       Record(true, [] { return Family(400 * kNsPerMs); });
   const uint32_t cpu = trace.FindSeries("cpu_ns", Series::Scope::kProcess, 2);
@@ -136,7 +136,7 @@ TEST(Sampler, CountersOnlyGrowAndEndWithTheirProcess) {
   EXPECT_NE(trace.FindSeries("wait_ns", Series::Scope::kThread, 2), 0u);
 }
 
-TEST(Sampler, AnIdleProcessAddsNoValues) {
+TEST(Gatherers, AnIdleProcessAddsNoValues) {
   const TraceContents trace = Record(true, [] {
     ::usleep(500'000);
     return 0;
@@ -149,7 +149,7 @@ TEST(Sampler, AnIdleProcessAddsNoValues) {
   EXPECT_LT(trace.points.at(cpu).size(), ticks / 2 + 3);
 }
 
-TEST(Sampler, WhereAThreadSleepsIsTold) {
+TEST(Gatherers, WhereAThreadSleepsIsTold) {
   const TraceContents trace = Record(true, [] {
     ::usleep(2'000'000);
     return 0;
@@ -165,7 +165,7 @@ TEST(Sampler, WhereAThreadSleepsIsTold) {
   EXPECT_NE(trace.meta.at("syscalls"), "");
 }
 
-TEST(Sampler, PagesOfFilesAreTold) {
+TEST(Gatherers, PagesOfFilesAreTold) {
   const TraceContents trace = Record(true, [] {
     // Its own program is a file of some size.
     const int fd = ::open("/proc/self/exe", O_RDONLY);
@@ -192,7 +192,7 @@ TEST(Sampler, PagesOfFilesAreTold) {
   EXPECT_LE(most_files, most);
 }
 
-TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
+TEST(Gatherers, OneThatBarelyRunsIsReadFourTimesASecond) {
   const int64_t before_ns = NowNs();
   const TraceContents trace = Record(true, [] {
     for (int i = 0; i < 150; ++i) {
@@ -236,7 +236,7 @@ TEST(Sampler, OneThatBarelyRunsIsReadFourTimesASecond) {
   EXPECT_GE(last_rss, first_rss + (7 << 20));
 }
 
-TEST(Sampler, MachineFilesAreReadTenTimesASecondAtMost) {
+TEST(Gatherers, MachineFilesAreReadTenTimesASecondAtMost) {
   const int64_t before_ns = NowNs();
   const TraceContents trace = Record(true, [] {
     ::usleep(1'000'000);
@@ -268,7 +268,7 @@ bool MayMount() {
   return status == 0;
 }
 
-TEST(Sampler, ReadsTheTargetsSharedMemoryAndOomKills) {
+TEST(Gatherers, ReadsTheTargetsSharedMemoryAndOomKills) {
   constexpr int64_t kRoom = 4 << 20, kFile = 1 << 20;
   const bool may_mount = MayMount();
   const TraceContents trace = Record(
@@ -298,7 +298,7 @@ TEST(Sampler, ReadsTheTargetsSharedMemoryAndOomKills) {
   EXPECT_EQ(trace.points.at(used).back().value, kFile);
 }
 
-TEST(Sampler, ThereAreNoCgroupsOfTheWholeMachine) {
+TEST(Gatherers, ThereAreNoCgroupsOfTheWholeMachine) {
   const auto count = [](const std::string& cgroup) {
     const TraceContents trace = Record(
         true,
@@ -317,7 +317,7 @@ TEST(Sampler, ThereAreNoCgroupsOfTheWholeMachine) {
   EXPECT_EQ(count(""), 0);
 }
 
-TEST(Sampler, ReadsTheInterfacesOfTheTargetsNetwork) {
+TEST(Gatherers, ReadsTheInterfacesOfTheTargetsNetwork) {
   const TraceContents trace = Record(true, [] {
     ::usleep(300'000);
     // Of its own it has only a loopback, which does not count.
@@ -337,7 +337,7 @@ TEST(Sampler, ReadsTheInterfacesOfTheTargetsNetwork) {
   if (ours == 0) GTEST_SKIP() << "no interface but the loopback";
 }
 
-TEST(Sampler, OfANetworkThatIsNotTheTargetsNothingIsReadAtFirst) {
+TEST(Gatherers, OfANetworkThatIsNotTheTargetsNothingIsReadAtFirst) {
   const TraceContents ours = Record(true, [] {
     ::usleep(200'000);
     return 0;
@@ -362,7 +362,7 @@ TEST(Sampler, OfANetworkThatIsNotTheTargetsNothingIsReadAtFirst) {
   EXPECT_EQ(links(trace), 0) << "it has only a loopback";
 }
 
-TEST(Sampler, ReadsTheInterfacesOfEachNetworkOfTheTree) {
+TEST(Gatherers, ReadsTheInterfacesOfEachNetworkOfTheTree) {
   const TraceContents trace = Record(true, [] {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -416,6 +416,31 @@ TEST(ProcTree, FindsWhatLivesLongEnoughWithoutPerf) {
               process.exit == Process::Exit::kUnknown ? 0 : 9);
   }
   EXPECT_EQ(workers, 1);
+}
+
+TEST(Sources, HaveEachAWordOfTheirOwn) {
+  std::set<std::string> names;
+  for (const SourceInfo* const source : Sources()) {
+    EXPECT_TRUE(names.insert(source->name).second) << source->name;
+    EXPECT_STRNE(source->gathers, "");
+    const SourceState state = source->check();
+    EXPECT_NE(state.works ? state.detail : state.why, "") << source->name;
+  }
+  EXPECT_TRUE(names.contains("process tree"));
+  EXPECT_TRUE(names.contains("annotations"));
+}
+
+TEST(Sources, AreToldInTheSameWordsByARecording) {
+  const SourceInfo gone = {"pressure", "",
+                           [] { return SourceState::Fails("no", "do"); }};
+  const NotCollected told = NotCollected::Now(gone);
+  EXPECT_EQ(told.source, "pressure");
+  EXPECT_EQ(told.why, "no");
+  EXPECT_EQ(told.cure, "do");
+  // Nothing is silent about what could not be read and is there again.
+  const SourceInfo back = {"pressure", "",
+                           [] { return SourceState::Works("here"); }};
+  EXPECT_NE(NotCollected::Now(back).why, "");
 }
 
 }  // namespace
