@@ -5,7 +5,9 @@ usage: check_layers.py [SOURCE_ROOT]
 
 Quotes and angle brackets are the same here. A folder that has no line in
 layers.txt fails, and so does a line that names a folder below it in the file:
-the list is ordered, so there can be no cycle.
+the list is ordered, so there can be no cycle. The same holds inside a folder of
+which folders have lines, `collect/tree: collect/proc`; a folder in these without a
+line is part of the one it lies in.
 """
 import pathlib
 import re
@@ -30,18 +32,40 @@ def read_layers(path):
     return allowed, wrong
 
 
+def room(path, allowed):
+    """The folder of layers.txt that a path from src/ lies in."""
+    parts = path.split("/")[:-1]
+    while parts and "/".join(parts) not in allowed:
+        parts.pop()
+    return "/".join(parts)
+
+
+def inside(folder, other):
+    return f"{folder}/".startswith(f"{other}/")
+
+
+def may_include(folder, target, allowed):
+    """Whoever may include a folder from outside may include those in it."""
+    may = {use for line in allowed if inside(folder, line)
+           for use in allowed[line]}
+    return any(inside(target, use) and (use == target or not inside(folder, use))
+               for use in may)
+
+
 def check(root):
     allowed, wrong = read_layers(root / "tools/layers.txt")
     src = root / "src"
-    folders = {p.name for p in src.iterdir() if p.is_dir()}
+    parents = {"."} | {line.rsplit("/", 1)[0] for line in allowed if "/" in line}
+    folders = {p.relative_to(src).as_posix() for parent in parents
+               for p in (src / parent).glob("*") if p.is_dir()}
     for folder in sorted(folders - allowed.keys()):
         wrong.append(f"src/{folder}: no line in tools/layers.txt")
     for path in sorted(src.rglob("*")):
         if path.suffix not in (".h", ".cc", ".c", ".hpp", ".in"):
             continue
-        where = path.relative_to(src)
-        folder = where.parts[0]
-        if len(where.parts) < 2 or folder not in allowed:
+        where = path.relative_to(src).as_posix()
+        folder = room(where, allowed)
+        if not folder:
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
@@ -50,9 +74,8 @@ def check(root):
             name = match[1] or match[2]
             if ".." in name.split("/"):
                 wrong.append(f"src/{where}:{number}: include by path from src/")
-            target = name.split("/")[0]
-            if "/" in name and target in folders | allowed.keys() \
-                    and target not in allowed[folder]:
+            target = room(name, allowed)
+            if target and not may_include(folder, target, allowed):
                 wrong.append(f"src/{where}:{number}: {folder}/ may not include "
                              f"{target}/")
     return wrong

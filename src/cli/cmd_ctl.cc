@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "collect/control.h"
-#include "collect/session_dir.h"
+#include "collect/session/control.h"
+#include "collect/session/session_dir.h"
 
 namespace sonde {
 namespace {

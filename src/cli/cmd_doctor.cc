@@ -6,17 +6,17 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "collect/sources.h"
+#include "collect/session/gatherers.h"
 
 namespace sonde {
 namespace {
 
 void PrintJson() {
   nlohmann::json list = nlohmann::json::array();
-  for (const SourceInfo& source : Sources()) {
-    const SourceState state = source.check();
-    nlohmann::json row = {{"source", source.name},
-                          {"gathers", source.gathers},
+  for (const SourceInfo* const source : Sources()) {
+    const SourceState state = source->check();
+    nlohmann::json row = {{"source", source->name},
+                          {"gathers", source->gathers},
                           {"works", state.works}};
     if (state.works) {
       row["detail"] = state.detail;
@@ -33,15 +33,16 @@ void PrintJson() {
 
 void PrintText() {
   size_t working = 0;
-  for (const SourceInfo& source : Sources()) {
-    const SourceState state = source.check();
+  const std::vector<const SourceInfo*> sources = Sources();
+  for (const SourceInfo* const source : sources) {
+    const SourceState state = source->check();
     working += state.works ? 1 : 0;
-    fmt::print("{:<4} {:<18} {}\n", state.works ? "ok" : "no", source.name,
+    fmt::print("{:<4} {:<18} {}\n", state.works ? "ok" : "no", source->name,
                Printable(state.works ? state.detail : state.why));
     if (!state.works && !state.cure.empty())
       fmt::print("{:<24}-> {}\n", "", Printable(state.cure));
   }
-  fmt::print("\n{} of {} sources work here.\n", working, Sources().size());
+  fmt::print("\n{} of {} sources work here.\n", working, sources.size());
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/summary.h"
-#include "collect/recover.h"
-#include "collect/session_dir.h"
+#include "collect/session/recover.h"
+#include "collect/session/session_dir.h"
 #include "trace/reader.h"
 
 namespace sonde {

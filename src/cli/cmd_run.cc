@@ -10,11 +10,11 @@
 #include "cli/output_name.h"
 #include "cli/record_options.h"
 #include "cli/summary.h"
-#include "collect/launcher.h"
-#include "collect/session.h"
-#include "collect/session_dir.h"
-#include "collect/signals.h"
-#include "collect/standard_fds.h"
+#include "collect/session/launcher.h"
+#include "collect/session/session.h"
+#include "collect/session/session_dir.h"
+#include "collect/session/signals.h"
+#include "collect/session/standard_fds.h"
 
 namespace sonde {
 namespace {

@@ -11,11 +11,11 @@
 #include "cli/output_name.h"
 #include "cli/record_options.h"
 #include "cli/summary.h"
-#include "collect/session.h"
-#include "collect/signals.h"
-#include "collect/standard_fds.h"
-#include "collect/stop_file.h"
-#include "collect/watch_target.h"
+#include "collect/session/session.h"
+#include "collect/session/signals.h"
+#include "collect/session/standard_fds.h"
+#include "collect/session/stop_file.h"
+#include "collect/tree/watch_target.h"
 
 namespace sonde {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "cli/command.h"
-#include "collect/session.h"
+#include "collect/session/session.h"
 
 namespace sonde {
 

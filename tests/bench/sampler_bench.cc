@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "collect/process_tree.h"
-#include "collect/sampler.h"
+#include "collect/session/gatherers.h"
+#include "collect/tree/process_tree.h"
 
 #ifndef SONDE_PEER
 #define SONDE_PEER "tests/bench/psutil_peer.py"
@@ -144,13 +144,13 @@ class Recording {
       : rate_hz_(one.rate_hz),
         out_(out),
         tree_(tree),
-        sampler_(Sampler::Create(out, tree, {.rate_hz = one.rate_hz})) {
+        gatherers_(out, tree, one.rate_hz) {
     for (const int fd : tree.wake_fds()) fds_.push_back({fd, POLLIN, 0});
   }
 
   // Percent of a core that its helper processes took; they end with this.
   double EndHelpers() {
-    return 100.0 * static_cast<double>(sampler_->EndHelpers()) /
+    return 100.0 * static_cast<double>(gatherers_.EndHelpers()) /
            static_cast<double>(NowNs() - made_ns_);
   }
 
@@ -168,7 +168,7 @@ class Recording {
       }
       tree_.Poll(now_ns);
       if (now_ns < next_ns) continue;
-      sampler_->Tick(now_ns);
+      gatherers_.Poll(now_ns);
       next_ns = std::max(next_ns + step_ns, now_ns + 1);
       if (now_ns >= flush_ns) {
         out_.Flush();
@@ -188,7 +188,7 @@ class Recording {
   const double rate_hz_;
   TraceWriter& out_;
   ProcessTree& tree_;
-  std::unique_ptr<Sampler> sampler_;
+  Gatherers gatherers_;
   std::vector<pollfd> fds_;
   const int64_t made_ns_ = NowNs();
   int64_t seal_ns_ = made_ns_ + 10 * kNsPerSec;
@@ -256,7 +256,7 @@ bool RunCase(const Case& one, const std::string& peer, bool quick) {
   rusage usage = {};
   ::wait4(root, &status, 0, &usage);
   tree->RootEnded(NowNs(), status, usage);
-  tree->Finish(NowNs());
+  tree->Stop(NowNs());
   const bool closed = out->Close().ok();
   gpus.reset();
   ::unlink(path.c_str());

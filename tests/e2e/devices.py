@@ -191,7 +191,8 @@ def no_library():
     report = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
                                        capture_output=True, check=True).stdout)
     missing = {one["source"]: one["why"] for one in report["not_collected"]}
-    equal("why", missing.get("nvidia devices"), "libnvidia-ml.so.1 cannot be loaded")
+    equal("why", missing.get("accelerators"),
+          "nvidia: libnvidia-ml.so.1 cannot be loaded")
 
 
 def amd():

@@ -77,6 +77,22 @@ class Checks(unittest.TestCase):
         self.put("tools/layers.txt", "base: trace\ntrace: base\n")
         self.assertFalse(self.check("check_layers"))
 
+    def test_layers_hold_inside_a_folder_too(self):
+        self.put("tools/layers.txt", "base:\ntrace: base\ntrace/low:\n"
+                 "trace/high: trace/low\nstore: trace\n")
+        self.put("src/trace/low/c.h", '#include "trace/b.h"\n#include "base/a.h"\n')
+        self.put("src/trace/high/part/d.h", '#include "trace/low/c.h"\n')
+        self.put("src/store/e.h", '#include "trace/high/part/d.h"\n')
+        self.assertTrue(self.check("check_layers"), self.said)
+        for path, include in [("low/x.h", "trace/high/part/d.h"),
+                              ("low/x.h", "store/e.h"), ("x.h", "trace/low/c.h")]:
+            wrong = self.put(f"src/trace/{path}", f'#include "{include}"\n')
+            self.assertFalse(self.check("check_layers"), (path, include))
+            wrong.unlink()
+        self.put("src/trace/new/f.h", "\n")
+        self.assertFalse(self.check("check_layers"))
+        self.assertIn("src/trace/new", self.said)
+
     def test_a_file_of_1000_lines_is_refused(self):
         self.put("src/base/c.cc", "\n" * 999)
         self.assertTrue(self.check("check_sizes"))

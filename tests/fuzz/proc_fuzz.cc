@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/check.h"
-#include "collect/container.h"
-#include "collect/perf_ring.h"
 #include "collect/proc/cgroup_counters.h"
 #include "collect/proc/cgroup_files.h"
+#include "collect/proc/container.h"
 #include "collect/proc/machine_files.h"
 #include "collect/proc/process_files.h"
+#include "collect/tree/task_events.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sonde;
@@ -114,8 +114,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     default: {
       TaskRecord record;
-      PerfLoss loss;
-      ParsePerfRecord(text, &record, &loss);
+      uint64_t lost = 0;
+      ParseTaskRecord(text, &record, &lost);
       CHECK(record.comm[sizeof(record.comm) - 1] == '\0');
       break;
     }

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "collect/recorded_tree.h"
 #include "collect/ring/rings_state.h"
 #include "collect/ring/target_ring.h"
+#include "collect/tree/recorded_tree.h"
 #include "trace/copy.h"
 
 namespace sonde {

@@ -16,9 +16,9 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "collect/identity.h"
-#include "collect/process_tree.h"
-#include "collect/sampler.h"
+#include "collect/session/gatherers.h"
+#include "collect/session/identity.h"
+#include "collect/tree/process_tree.h"
 #include "tools/trace_contents.h"
 
 namespace sonde {
@@ -128,8 +128,7 @@ int Main(char** argv) {
   const auto out = created.Take();
   WriteIdentity(*out, 0, OwnCgroup(), false);
   const auto tree = ProcessTree::Follow(root, *out, arguments.tree);
-  const auto sampler =
-      Sampler::Create(*out, *tree, {.rate_hz = arguments.rate_hz});
+  Gatherers gatherers(*out, *tree, arguments.rate_hz);
   CHECK(::write(gate[1], "x", 1) == 1);
   ::close(gate[1]);
 
@@ -155,7 +154,7 @@ int Main(char** argv) {
     tree->Poll(now_ns);
     if (ended == root) break;
     if (now_ns < next_ns) continue;
-    sampler->Tick(now_ns);
+    gatherers.Poll(now_ns);
     next_ns = std::max(next_ns + step_ns, now_ns + step_ns / 4);
     if (now_ns >= flush_ns) {
       out->Flush();
@@ -167,10 +166,10 @@ int Main(char** argv) {
     }
   }
   tree->RootEnded(NowNs(), status, usage);
-  sampler->Tick(NowNs());
-  tree->Finish(NowNs());
+  gatherers.Poll(NowNs());
+  tree->Stop(NowNs());
   out->PutMeta("tree_source", tree->source());
-  for (const auto& list : {tree->not_collected(), sampler->not_collected()})
+  for (const auto& list : {tree->not_collected(), gatherers.not_collected()})
     for (const NotCollected& one : list)
       std::fprintf(stderr, "follow: no %s: %s; %s\n", one.source.c_str(),
                    one.why.c_str(), one.cure.c_str());

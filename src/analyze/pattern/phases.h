@@ -56,8 +56,8 @@ struct Phases {
   const Phase* FirstSteady() const;
 };
 
-// Looks at the whole run, to its end; collect/steady_watch.h decides while it
-// still runs. docs/patterns.md has the thresholds.
+// Looks at the whole run, to its end; collect/session/steady_watch.h decides
+// while it still runs. docs/patterns.md has the thresholds.
 Phases PhasesOf(const RunUse& use);
 
 }  // namespace sonde

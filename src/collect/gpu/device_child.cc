@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "base/time.h"
-#include "collect/ticks.h"
+#include "collect/sample/ticks.h"
 
 namespace sonde {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "collect/task_counters.h"
+#include "collect/sample/task_counters.h"
 #include "trace/sources.h"
 
 namespace sonde {
@@ -424,17 +424,15 @@ bool DeviceSampler::NeverAnswered(const Maker& maker) const {
                       });
 }
 
-std::vector<NotCollected> DeviceSampler::not_collected() const {
-  std::vector<NotCollected> out;
+std::vector<DeviceSampler::Missing> DeviceSampler::missing() const {
+  std::vector<Missing> out;
   for (const Maker& maker : makers_) {
     std::string why;
     if (maker.over)
       why = maker.why;
     else if (NeverAnswered(maker))
       why = "its library has not answered";
-    if (!why.empty())
-      out.push_back({fmt::format("{} devices", maker.maker->vendor), why,
-                     "sonde doctor"});
+    if (!why.empty()) out.push_back({maker.maker->vendor, why});
   }
   return out;
 }

@@ -11,7 +11,7 @@
 
 #include "collect/gpu/device_child.h"
 #include "collect/gpu/silence.h"
-#include "collect/process_tree.h"
+#include "collect/tree/process_tree.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -46,9 +46,14 @@ class DeviceSampler {
   // The share of its time in which the busiest device works, as read within
   // about the last second. Nothing if none says so.
   std::optional<double> BusyShare() const;
-  // See Sampler.
+  // See Gatherer. There are no readings afterwards.
   int64_t EndHelpers();
-  std::vector<NotCollected> not_collected() const;
+  // A maker that should have told something and did not.
+  struct Missing {
+    const char* vendor;
+    std::string why;
+  };
+  std::vector<Missing> missing() const;
 
   static constexpr size_t kValues = 10;
 

@@ -89,4 +89,9 @@ std::string_view ReadOnce(const char* path, std::vector<char>& buffer,
   return fd.valid() ? ReadAll(fd.get(), buffer, error) : std::string_view();
 }
 
+std::string ReadText(const std::string& path) {
+  auto text = ReadFile(path, 4 << 20);
+  return text.ok() ? text.Take() : std::string();
+}
+
 }  // namespace sonde

@@ -45,6 +45,9 @@ class ProcFile {
 std::string_view ReadOnce(const char* path, std::vector<char>& buffer,
                           int* error = nullptr);
 
+// The same, for what is read seldom.
+std::string ReadText(const std::string& path);
+
 }  // namespace sonde
 
 #endif  // SONDE_COLLECT_PROC_PROC_FILE_H_

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "collect/process_tree.h"
 #include "collect/ring/annotations.h"
 #include "collect/ring/ring_reader.h"
 #include "collect/ring/tick_clock.h"
+#include "collect/tree/process_tree.h"
 
 namespace sonde {
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +30,17 @@ constexpr int64_t kSoonNs = 10 * kNsPerMs;
 constexpr size_t kMostRings = 100'000;
 constexpr int kTries = 20;
 
+SourceState CheckAnnotations() {
+  return SourceState::Works(
+      TicksAreTime() ? "of programs that link libsonde"
+                     : "of programs that link libsonde, by the kernel's clock");
+}
+
 }  // namespace
+
+constexpr SourceInfo kAnnotationsSource = {
+    "annotations", "slices, counters and marks of programs", CheckAnnotations};
+extern const GathererInfo kRingsGatherer = {{&kAnnotationsSource, 1}};
 
 Result<std::unique_ptr<TargetRings>> TargetRings::Create(int dir,
                                                          TraceWriter& out,
@@ -71,13 +82,13 @@ void TargetRings::WriteControl() {
   (void)!::pwrite(control_.get(), &page, sizeof(page), 0);
 }
 
-void TargetRings::SetRecording(bool on) {
-  if (recording_ == on) return;
-  recording_ = on;
+void TargetRings::Pause(bool paused) {
+  if (recording_ == !paused) return;
+  recording_ = !paused;
   WriteControl();
-  if (on) return;
+  if (!paused) return;
   const int64_t now_ns = NowNs();
-  Read(now_ns);
+  Poll(now_ns);
   for (const auto& ring : rings_) ring->Paused(now_ns);
 }
 
@@ -124,7 +135,7 @@ void TargetRings::FindRings() {
   }
 }
 
-void TargetRings::Read(int64_t now_ns) {
+void TargetRings::Poll(int64_t now_ns) {
   if (DirectoryChanged()) FindRings();
   size_t most = 0;
   for (const auto& ring : rings_) {
@@ -189,10 +200,10 @@ void TargetRings::End(size_t at, int64_t at_ns) {
   rings_.erase(rings_.begin() + static_cast<ptrdiff_t>(at));
 }
 
-void TargetRings::Finish(int64_t now_ns) {
+void TargetRings::Stop(int64_t now_ns) {
   recording_ = false;
   WriteControl();
-  Read(now_ns);
+  Poll(now_ns);
   FindRings();
   for (const auto& ring : rings_) ring->Read(now_ns);
   while (!rings_.empty()) {
@@ -222,16 +233,15 @@ std::vector<NotCollected> TargetRings::not_collected() const {
   std::vector<NotCollected> out;
   const auto tell = [&](size_t count, const char* why, const char* cure) {
     if (count > 0)
-      out.push_back({"annotations of " + std::to_string(count) + " process(es)",
-                     why, cure});
+      out.push_back(Missing(kAnnotationsSource,
+                            fmt::format("of {} process(es): {}", count, why),
+                            cure));
   };
   tell(refused(), "their ring files could not be opened", "ulimit -n 4096");
   tell(replaced(), "something else is in the place of their ring files",
        "leave what is in $SONDE_SESSION alone");
-  if (bad_ > 0)
-    out.push_back({"annotations of " + std::to_string(bad_) + " process(es)",
-                   "they use a libsonde.so of another version",
-                   "use the libsonde.so that came with this sonde"});
+  tell(bad_, "they use a libsonde.so of another version",
+       "use the libsonde.so that came with this sonde");
   return out;
 }
 

@@ -12,15 +12,17 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "collect/process_tree.h"
 #include "collect/ring/rings_state.h"
 #include "collect/ring/tick_clock.h"
+#include "collect/tree/process_tree.h"
 #include "trace/writer.h"
 
 namespace sonde {
 
 class RecordedTree;
 class TargetRing;
+
+extern const SourceInfo kAnnotationsSource;
 
 // What the programs of a session say about themselves: every ring file in its
 // directory, read from outside and written into the trace.
@@ -35,7 +37,7 @@ class TargetRing;
 //    Reopen() gets every record that is in the files.
 //
 // One thread. Does not own directory, writer and tree.
-class TargetRings {
+class TargetRings : public Gatherer {
  public:
   // Makes the control file in the directory `dir`, by which targets know that
   // they are recorded, and by which clock.
@@ -44,16 +46,16 @@ class TargetRings {
   // Tells the programs of the session in `dir` to record no more.
   static void StopRecording(int dir, bool ticks);
   // Goes on with the rings of a session whose collector died, from `state`,
-  // into a copy of its trace that was cut to it. They only need a Finish().
+  // into a copy of its trace that was cut to it. They only need a Stop().
   static std::unique_ptr<TargetRings> Reopen(int dir, const RingsState& state,
                                              TraceWriter& out,
                                              RecordedTree& tree);
-  ~TargetRings();
+  ~TargetRings() override;
 
-  // When the next Read() should be.
+  // When the next Poll() should be.
   int64_t next_ns() const { return next_ns_; }
   // Takes in everything the targets have written.
-  void Read(int64_t now_ns);
+  void Poll(int64_t now_ns) override;
   // The trace is flushed: keeps what is to be known to go on from here.
   void Save();
   // What was read is safe: the targets may write over it.
@@ -62,10 +64,10 @@ class TargetRings {
   size_t unpublished() const { return unpublished_; }
 
   // Targets stop or go on, each at its next record.
-  void SetRecording(bool on);
+  void Pause(bool paused) override;
 
   // The recording ends: takes in the rest and closes what is open.
-  void Finish(int64_t now_ns);
+  void Stop(int64_t now_ns) override;
 
   uint64_t records() const;
   // Rings that could not be opened, and those whose saved state was damaged.
@@ -73,7 +75,7 @@ class TargetRings {
   // Those in whose place is no file.
   size_t replaced() const { return refused_.size() - refused(); }
   uint64_t damaged() const { return bad_; }
-  std::vector<NotCollected> not_collected() const;
+  std::vector<NotCollected> not_collected() const override;
 
  private:
   // What was last saved of a ring.

@@ -11,9 +11,9 @@
 #include <algorithm>
 
 #include "base/time.h"
-#include "collect/recorded_tree.h"
 #include "collect/ring/target_ring.h"
 #include "collect/ring/target_rings.h"
+#include "collect/tree/recorded_tree.h"
 #include "ring/layout.h"
 #include "wire/record.h"
 

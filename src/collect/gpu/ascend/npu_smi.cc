@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "collect/run_tool.h"
+#include "collect/proc/run_tool.h"
 
 namespace sonde {
 namespace {

@@ -1,0 +1,262 @@
+#include "collect/sample/machine_sampler.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/time.h"
+#include "collect/sample/task_counters.h"
+#include "trace/sources.h"
+
+namespace sonde {
+namespace {
+
+int64_t NsPerTick() {
+  static const int64_t ns = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
+  return ns;
+}
+
+constexpr const char* kCoreCounters[] = {
+    "cpu_user_ns",   "cpu_nice_ns", "cpu_system_ns", "cpu_idle_ns",
+    "cpu_iowait_ns", "cpu_irq_ns",  "cpu_steal_ns"};
+
+ino_t OwnNetwork() {
+  struct stat found = {};
+  return ::stat("/proc/self/ns/net", &found) == 0 ? found.st_ino : 0;
+}
+
+}  // namespace
+
+MachineSampler::MachineSampler(SampledRun& run)
+    : run_(run),
+      out_(run.out),
+      group_(kMachineGroup),
+      own_network_(OwnNetwork()),
+      networks_{{own_network_, 0}} {}
+
+uint32_t MachineSampler::Find(const char* name, std::string_view label,
+                              const char* unit, Series::Kind kind,
+                              Series::Type type, ino_t network) {
+  const auto [at, fresh] =
+      series_.try_emplace(Key{name, std::string(label), network}, 0u);
+  if (fresh) {
+    Series row;
+    row.group = group_;
+    row.scope = Series::Scope::kMachine;
+    row.name = out_.Intern(name);
+    row.label = out_.Intern(label);
+    row.unit = out_.Intern(unit);
+    row.kind = kind;
+    row.type = type;
+    row.source = out_.Intern(source::kMachine);
+    at->second = out_.AddSeries(row);
+  }
+  return at->second;
+}
+
+void MachineSampler::Total(const char* name, std::string_view label,
+                           const char* unit, uint64_t value, ino_t network) {
+  out_.Set(Find(name, label, unit, Series::Kind::kTotal, Series::Type::kInt,
+                network),
+           static_cast<int64_t>(value));
+}
+
+void MachineSampler::Gauge(const char* name, const char* unit,
+                           std::optional<uint64_t> value) {
+  if (!value) return;
+  out_.Set(Find(name, "", unit, Series::Kind::kGauge, Series::Type::kInt),
+           static_cast<int64_t>(*value));
+}
+
+void MachineSampler::Poll(int64_t) {
+  if (!run_.machine_due) return;
+  if (!run_.places.networks().empty()) FollowNetworks(run_.places.networks());
+  const auto& live = run_.tree.live();
+  shm_pid_ = live.empty() ? 0 : live.begin()->second.pid;
+  Read(/*all=*/false);
+}
+
+void MachineSampler::Stop(int64_t) {
+  if (!run_.paused) Read(/*all=*/true);
+}
+
+void MachineSampler::Read(bool all) {
+  FdBudget& budget = run_.budget;
+  // A group exists once it has a series.
+  if (series_.empty())
+    Find("procs_running", "", "1", Series::Kind::kGauge, Series::Type::kInt);
+  const int64_t now_ns = NowNs();
+  const bool seldom = all || now_ns >= next_load_ns_;
+  if (seldom) next_load_ns_ = now_ns + kNsPerSec - 50 * kNsPerMs;
+  out_.BeginTick(group_, now_ns);
+  Cores(stat_.Read("/proc/stat", budget, buffer_));
+  Memory(meminfo_.Read("/proc/meminfo", budget, buffer_));
+  if (!no_disks_) Disks(diskstats_.Read("/proc/diskstats", budget, buffer_));
+  Networks();
+  if (!no_pressure_) {
+    const std::string_view cpu =
+        pressure_cpu_.Read("/proc/pressure/cpu", budget, buffer_);
+    no_pressure_ = cpu.empty();
+    // The whole machine never waits for its CPUs as a whole: no "full".
+    PressureOf(cpu, "psi_cpu_some_ns", nullptr);
+    if (!no_pressure_) {
+      PressureOf(pressure_io_.Read("/proc/pressure/io", budget, buffer_),
+                 "psi_io_some_ns", "psi_io_full_ns");
+      PressureOf(
+          pressure_memory_.Read("/proc/pressure/memory", budget, buffer_),
+          "psi_memory_some_ns", "psi_memory_full_ns");
+    }
+  }
+  if (seldom) {
+    if (const auto load =
+            ParseLoad1(load_.Read("/proc/loadavg", budget, buffer_)))
+      out_.SetDouble(
+          Find("load1", "", "1", Series::Kind::kGauge, Series::Type::kDouble),
+          *load);
+    if (const auto kills =
+            ParseOomKills(vmstat_.Read("/proc/vmstat", budget, buffer_)))
+      Total("oom_kills", "", "1", *kills);
+    Shm();
+  }
+  out_.EndTick();
+  run_.machine_busy_ns = BusyNs();
+}
+
+void MachineSampler::Cores(std::string_view text) {
+  ParseMachineStat(text, machine_);
+  for (const MachineStat::Core& core : machine_.cores) {
+    if (core_series_.size() <= core.number)
+      core_series_.resize(core.number + 1);
+    auto& ids = core_series_[core.number];
+    if (ids.empty())
+      for (const char* const name : kCoreCounters)
+        ids.push_back(Find(name, std::to_string(core.number), "ns",
+                           Series::Kind::kTotal, Series::Type::kInt));
+    const uint64_t values[] = {core.user,   core.nice, core.system, core.idle,
+                               core.iowait, core.irq,  core.steal};
+    for (size_t i = 0; i < std::size(values); ++i)
+      out_.Set(ids[i], static_cast<int64_t>(
+                           values[i] * static_cast<uint64_t>(NsPerTick())));
+  }
+  if (machine_.context_switches)
+    Total("context_switches", "", "1", *machine_.context_switches);
+  Gauge("procs_running", "1", machine_.running);
+  Gauge("procs_blocked", "1", machine_.blocked);
+}
+
+int64_t MachineSampler::BusyNs() const {
+  uint64_t ticks = 0;
+  for (const MachineStat::Core& core : machine_.cores)
+    ticks += core.user + core.nice + core.system + core.irq;
+  return static_cast<int64_t>(ticks * static_cast<uint64_t>(NsPerTick()));
+}
+
+void MachineSampler::Memory(std::string_view text) {
+  const MemInfo memory = ParseMemInfo(text);
+  Gauge("mem_total_bytes", "bytes", memory.total);
+  Gauge("mem_free_bytes", "bytes", memory.free);
+  Gauge("mem_available_bytes", "bytes", memory.available);
+  Gauge("mem_cached_bytes", "bytes", memory.cached);
+  Gauge("swap_total_bytes", "bytes", memory.swap_total);
+  Gauge("swap_free_bytes", "bytes", memory.swap_free);
+}
+
+void MachineSampler::Shm() {
+  if (shm_pid_ == 0) return;
+  // Asked each time: a file system of a program's own, put there meanwhile,
+  // need never answer.
+  if (!ShmIsMemory(ReadOnce(fmt::format("/proc/{}/mountinfo", shm_pid_).c_str(),
+                            buffer_)))
+    return;
+  struct statvfs room = {};
+  // Without a limit it has no blocks.
+  if (::statvfs(fmt::format("/proc/{}/root/dev/shm", shm_pid_).c_str(),
+                &room) != 0 ||
+      room.f_blocks == 0)
+    return;
+  const uint64_t free = std::min(room.f_bfree, room.f_blocks);
+  Gauge("shm_used_bytes", "bytes", (room.f_blocks - free) * room.f_frsize);
+  Gauge("shm_total_bytes", "bytes", room.f_blocks * room.f_frsize);
+}
+
+void MachineSampler::Disks(std::string_view text) {
+  no_disks_ = text.empty();
+  ParseDiskStats(text, disks_);
+  for (const DiskStat& disk : disks_) {
+    Total("disk_read_bytes", disk.name, "bytes", disk.read_bytes);
+    Total("disk_write_bytes", disk.name, "bytes", disk.write_bytes);
+    Total("disk_reads", disk.name, "1", disk.reads);
+    Total("disk_writes", disk.name, "1", disk.writes);
+    Total("disk_busy_ns", disk.name, "ns", disk.busy_ns);
+  }
+}
+
+void MachineSampler::FollowNetworks(const std::vector<NetworkPlace>& places) {
+  const std::vector<NetworkPlace> now(
+      places.begin(), places.begin() + static_cast<ptrdiff_t>(std::min(
+                                           places.size(), kMostNetworks)));
+  for (const NetworkPlace& left : networks_) {
+    if (std::any_of(now.begin(), now.end(), [&](const NetworkPlace& one) {
+          return one.network == left.network;
+        }))
+      continue;
+    for (auto at = series_.begin(); at != series_.end();) {
+      if (at->first.network != left.network) {
+        ++at;
+        continue;
+      }
+      gone_.push_back(at->second);
+      at = series_.erase(at);
+    }
+  }
+  networks_ = now;
+  more_networks_ |= places.size() > kMostNetworks;
+}
+
+void MachineSampler::Networks() {
+  for (const uint32_t series : gone_) out_.Gone(series);
+  gone_.clear();
+  for (const NetworkPlace& place : networks_) {
+    if (place.network != own_network_) {
+      // Nothing to read if its process has just ended: another will be found.
+      const std::string path = fmt::format("/proc/{}/net/dev", place.pid);
+      Network(place.network, ReadOnce(path.c_str(), buffer_));
+    } else if (!no_net_) {
+      const std::string_view text =
+          net_.Read("/proc/net/dev", run_.budget, buffer_);
+      no_net_ = text.empty();
+      Network(place.network, text);
+    }
+  }
+}
+
+std::string MachineSampler::LabelOf(ino_t network, std::string_view name) {
+  const auto first = named_.try_emplace(std::string(name), network).first;
+  return first->second == network ? std::string(name)
+                                  : fmt::format("{}@{}", name, network);
+}
+
+void MachineSampler::Network(ino_t network, std::string_view text) {
+  ParseNetDev(text, interfaces_);
+  for (const NetStat& net : interfaces_) {
+    const std::string label = LabelOf(network, net.name);
+    Total("net_rx_bytes", label, "bytes", net.rx_bytes, network);
+    Total("net_tx_bytes", label, "bytes", net.tx_bytes, network);
+    Total("net_rx_packets", label, "1", net.rx_packets, network);
+    Total("net_tx_packets", label, "1", net.tx_packets, network);
+  }
+}
+
+void MachineSampler::PressureOf(std::string_view text, const char* some,
+                                const char* full) {
+  const Pressure pressure = ParsePressure(text);
+  if (pressure.some_ns) Total(some, "", "ns", *pressure.some_ns);
+  if (pressure.full_ns && full != nullptr)
+    Total(full, "", "ns", *pressure.full_ns);
+}
+
+}  // namespace sonde

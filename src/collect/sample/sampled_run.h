@@ -1,0 +1,65 @@
+#ifndef SONDE_COLLECT_SAMPLE_SAMPLED_RUN_H_
+#define SONDE_COLLECT_SAMPLE_SAMPLED_RUN_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "collect/gatherer.h"
+#include "collect/proc/proc_file.h"
+#include "collect/sample/process_places.h"
+#include "collect/tree/process_tree.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+// What the samplers of one recording share: where they write to, whom they
+// follow, and what one of them tells the others. Does not own writer and tree.
+struct SampledRun {
+  // `cgroup` is /proc/PID/cgroup of what is recorded. Empty: that is the whole
+  // machine, and none of its cgroups is the run's.
+  SampledRun(TraceWriter& writer, ProcessTree& process_tree, double rate,
+             std::string cgroup_text);
+
+  // Before the samplers are polled at `now_ns`.
+  void BeginTick(int64_t now_ns);
+
+  TraceWriter& out;
+  ProcessTree& tree;
+  const double rate_hz;
+  const std::string cgroup;
+  // How early a tick may come: it is the one due all the same.
+  const int64_t slack_ns;
+  FdBudget budget;
+  ProcessPlaces places;
+  bool paused = false;
+  // What is read at most ten times a second, whatever the rate, is read in this
+  // tick.
+  bool machine_due = false;
+
+  // What the tree has used so far, as of the last tick: of processes that were
+  // sampled, those that have ended included. Of sums only differences mean
+  // something.
+  struct Used {
+    int64_t cpu_ns = 0;
+    uint64_t io_bytes = 0;  // of storage
+    // Of the busiest accelerator, now; nothing if there is none.
+    std::optional<double> accelerator_share;
+  };
+  Used used;
+  int64_t machine_busy_ns = 0;  // time that all cores have worked so far
+
+ private:
+  int64_t next_machine_ns_ = 0;
+};
+
+// How the table makes a gatherer of type T.
+template <typename T>
+std::unique_ptr<Gatherer> Make(SampledRun& run) {
+  return std::make_unique<T>(run);
+}
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_SAMPLE_SAMPLED_RUN_H_
