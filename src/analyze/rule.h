@@ -46,7 +46,7 @@ struct Where {
 
 // One thing worth a user's time. Sentences are safe to print.
 struct Finding {
-  std::string rule;
+  std::string rule;  // its name; the case puts it in
   Severity severity = Severity::kInfo;
   double confidence = 0;  // 0 to 1
   std::string summary;    // one sentence: what limits the program
@@ -67,14 +67,42 @@ struct Outcome {
   static Outcome NotEnough(std::string why) { return {{}, std::move(why)}; }
 };
 
-// A rule reads the facts and states findings. It changes nothing, keeps nothing
-// between runs, and says nothing when its evidence is absent: a rule that
-// guesses costs the user more than one that is silent.
+class Case;
+
+// A rule reads a case (analyze/case.h) and states findings. It changes nothing,
+// keeps nothing between runs, and says nothing when its evidence is absent: a
+// rule that guesses costs the user more than one that is silent. What another
+// rule says, it asks of the case.
+using RuleFunction = Outcome (*)(const Case& about);
+
+// A rule whose finding comes after that of the rule in whose row this stands.
+struct Explained {
+  RuleFunction rule = nullptr;
+  double least_gain = 0;  // of the one that explains; with less, they are two
+};
+
+// Where findings stand, whatever they weigh.
+enum class Place {
+  kEndsTheRun,      // first: it ended the run, or a part of it
+  kMayEndTheRun,    // first if it is critical
+  kByWeight,        // by severity and gain
+  kIdleAccelerator  // last: whatever else is found says why
+};
+
+// All that is known of a rule beside its code: its row in the table.
 struct Rule {
+  static constexpr size_t kMost = 8;
+
   const char* name;      // stable: users write it in --rule and in CI
   const char* question;  // what it answers, as the user would ask it
   const char* inputs;    // what must have been collected
-  Outcome (*run)(const Facts& facts);
+  RuleFunction run;
+  Place place = Place::kByWeight;
+  // What this makes look like a limit of its own, or details that say why:
+  // findings of these rules come later.
+  Explained explains[kMost] = {};
+  // Those that say nothing where this has a finding.
+  RuleFunction replaces[kMost] = {};
 };
 
 // Every rule, in the order reports show them. Add yours here (rules/rules.cc).

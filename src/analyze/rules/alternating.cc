@@ -15,7 +15,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/alternation.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -98,13 +97,14 @@ const char* AdviceOn(bool stores) {
 
 }  // namespace
 
-Outcome Alternating(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome Alternating(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+  if (about.AcceleratorsWellUsed()) return {};
+  const SteadySeries& series = about.series();
   std::vector<RegularSeries> parts;
   std::vector<const Player*> players;
   bool others = false;
@@ -134,7 +134,7 @@ Outcome Alternating(const Facts& facts) {
     times += fmt::format("{}{} {}", i > 0 ? ", " : "", call,
                          FormatShare(turns.shares[i]));
   }
-  Finding f = FindingOf("alternating", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format("Takes turns: {} wait for each other.", who);
   f.summary[0] = 'T';
   Say(f, fmt::format("Of the steady time: {}; two at once {}.", times,

@@ -233,7 +233,7 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
              double share) {
   const size_t times = finder.saves.size();
   const double count = static_cast<double>(times);
-  Finding f = FindingOf("checkpoint_stall", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Stands still while it saves: {} times, {} of the run, for {}.", times,
       FormatShare(share), FormatBytes(sum.bytes));
@@ -268,8 +268,9 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
 
 }  // namespace
 
-Outcome CheckpointStall(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome CheckpointStall(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // What the machine's disks write may be others' work.
@@ -290,8 +291,7 @@ Outcome CheckpointStall(const Facts& facts) {
   const double each_ns =
       sum.seconds * 1e9 / static_cast<double>(finder.saves.size());
   if (share >= kTurns && each_ns < static_cast<double>(kShortNs) &&
-      sum.synced_s < kMinSynced * sum.seconds &&
-      !Alternating(facts).findings.empty())
+      sum.synced_s < kMinSynced * sum.seconds && about.Found(Alternating))
     return {};
   return {{Tell(finder, steady, sum, share)}, ""};
 }

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/neighbours.h"
 #include "analyze/pools.h"
@@ -45,20 +44,21 @@ MaybeNumber KernelShare(const Facts& facts) {
 
 }  // namespace
 
-Outcome CpuBound(const Facts& facts) {
+Outcome CpuBound(const Case& about) {
+  const Facts& facts = about.facts();
   const RunFacts& run = facts.run;
   if (!run.capacity_cores)
     return Outcome::NotEnough("how many cores it may use was not recorded");
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
+  if (about.AcceleratorsWellUsed()) return {};
 
   const double capacity = *run.capacity_cores;
   // With fewer than all cores, the machine's idle time may be the others'.
   const bool whole_machine = run.cores && capacity >= *run.cores;
-  const SteadySeries series(facts, steady);
+  const SteadySeries& series = about.series();
   const SeriesView waiting = series.Find("tree_wait");
   const auto saturated = [&](const CpuWindow& w) {
     if (w.tree_cores >= kBusy * capacity) return true;
@@ -86,7 +86,6 @@ Outcome CpuBound(const Facts& facts) {
                        *run.cpu_limit_cores < *run.allowed_cores;
 
   Finding f;
-  f.rule = "cpu_bound";
   f.severity = Severity::kWarning;
   f.from_ns = steady.from_ns;
   f.to_ns = steady.to_ns;
@@ -155,12 +154,12 @@ Outcome CpuBound(const Facts& facts) {
         " The container may use only {:g} of {:g} cores: raising its CPU limit "
         "is the quickest remedy.",
         *run.cpu_limit_cores, *run.allowed_cores);
-    if (!MaySpin(PoolsOf(facts, steady), capacity))
+    if (!MaySpin(about.pools(), capacity))
       f.gain = Gain{time * series.OfRun() *
                         (1 - *run.cpu_limit_cores / *run.allowed_cores),
                     "if the work spread over all cores without the limit"};
   } else if (others >= kNotableCores && own + others > 0 &&
-             !MaySpin(PoolsOf(facts, steady), capacity)) {
+             !MaySpin(about.pools(), capacity)) {
     f.gain =
         Gain{time * series.OfRun() * std::min(1.0, others / (own + others)),
              "if the other programs' cores were free"};

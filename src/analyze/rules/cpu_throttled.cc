@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/accelerators.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -30,12 +29,13 @@ double PeriodsOf(const CgroupFacts& c) {
 
 }  // namespace
 
-Outcome CpuThrottled(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome CpuThrottled(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
+  if (about.AcceleratorsWellUsed()) return {};
   const CgroupFacts* held = nullptr;
   bool known = false;
   for (const CgroupFacts& c : facts.cgroups) {
@@ -57,7 +57,7 @@ Outcome CpuThrottled(const Facts& facts) {
   const double periods = PeriodsOf(*held);
   if (waited <= kMinTime * wall || periods < kMinPeriods) return {};
 
-  Finding f = FindingOf("cpu_throttled", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.from_ns = facts.run.begin_ns;
   f.to_ns = facts.run.end_ns;
   const MaybeNumber cores =
@@ -78,7 +78,7 @@ Outcome CpuThrottled(const Facts& facts) {
   const double used =
       static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
   Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
-  const std::vector<Pool> pools = PoolsOf(facts, steady);
+  const std::vector<Pool> pools = about.pools();
   const bool crowded = cores && static_cast<double>(ThreadsIn(pools)) >
                                     std::max(1.0, std::floor(*cores));
   if (crowded) Say(f, fmt::format("{} want to run.", CallPools(pools)));

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/pattern.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -61,13 +60,14 @@ const char* AdviceOn(double read, double write) {
 
 }  // namespace
 
-Outcome DiskBound(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome DiskBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+  if (about.AcceleratorsWellUsed()) return {};
+  const SteadySeries& series = about.series();
   const SeriesView read = series.Find("tree_read");
   const SeriesView write = series.Find("tree_write");
   const SeriesView psi = series.OwnPressure();
@@ -103,8 +103,6 @@ Outcome DiskBound(const Facts& facts) {
   };
   const double time = series.ShareWhere(waits);
   if (time < kMostOfTheTime || !series.OwnsDisks()) return {};
-  // What is read again and again is no matter of the disk.
-  if (!PageCacheThrash(facts).findings.empty()) return {};
   const double own = read.Mean() + write.Mean();
   const double all =
       series.Find("disk_read").Mean() + series.Find("disk_write").Mean();
@@ -112,7 +110,7 @@ Outcome DiskBound(const Facts& facts) {
   double stall = 0;
   for (size_t i = 0; i < series.size(); ++i) stall += std::min(1.0, stalled(i));
   stall /= static_cast<double>(series.size());
-  Finding f = FindingOf("disk_bound", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Limited by the disk: something waited for it {} of the time while the "
       "program {} {}/s.",

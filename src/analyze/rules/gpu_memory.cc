@@ -83,10 +83,8 @@ std::string Words(const Votes& votes) {
                      votes.all);
 }
 
-Finding Begin(const Accelerators& devices, const char* rule,
-              const Votes& votes) {
+Finding Begin(const Accelerators& devices, const Votes& votes) {
   Finding f;
-  f.rule = rule;
   f.severity = votes.share() >= kMost ? Severity::kWarning : Severity::kInfo;
   f.from_ns = devices.from_ns;
   f.to_ns = devices.to_ns;
@@ -117,8 +115,9 @@ Outcome CannotJudge(const Accelerators& devices) {
 }
 
 // Devices that are less than kBusy busy while their memory is `full`, or not.
-Outcome Free(const Facts& facts, bool full) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome Free(const Case& about, bool full) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
   if (!devices.busy_known())
@@ -139,8 +138,7 @@ Outcome Free(const Facts& facts, bool full) {
     if (votes.share() > most.share()) most = votes;
   }
   if (found.empty()) return {};
-  Finding f = Begin(
-      devices, full ? "gpu_memory_full_gpu_free" : "gpu_and_memory_free", most);
+  Finding f = Begin(devices, most);
   f.summary =
       full ? fmt::format("The memory of {} is full, but {} could compute more.",
                          CallDevices(found), found.size() == 1 ? "it" : "they")
@@ -163,8 +161,9 @@ Outcome Free(const Facts& facts, bool full) {
 
 }  // namespace
 
-Outcome DeviceMemoryFull(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome DeviceMemoryFull(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
   std::vector<const Accelerator*> full;
@@ -181,7 +180,6 @@ Outcome DeviceMemoryFull(const Facts& facts) {
          devices.from_ns, devices.to_ns});
   }
   if (full.empty()) return {};
-  f.rule = "device_memory_full";
   f.severity = Severity::kWarning;
   f.from_ns = devices.from_ns;
   f.to_ns = devices.to_ns;
@@ -199,8 +197,9 @@ Outcome DeviceMemoryFull(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome GpuMemoryUneven(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome GpuMemoryUneven(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.size() < 2) return {};
   if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
   std::vector<const Accelerator*> all;
@@ -221,7 +220,7 @@ Outcome GpuMemoryUneven(const Facts& facts) {
       all.begin(), all.end(), [](const Accelerator* a, const Accelerator* b) {
         return a->memory_mean < b->memory_mean;
       });
-  Finding f = Begin(devices, "gpu_memory_uneven", votes);
+  Finding f = Begin(devices, votes);
   f.summary = fmt::format(
       "The work is spread unevenly: GPU {} uses {} of its memory, GPU {} only "
       "{}.",
@@ -239,7 +238,7 @@ Outcome GpuMemoryUneven(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome GpuAndMemoryFree(const Facts& facts) { return Free(facts, false); }
-Outcome GpuMemoryFullGpuFree(const Facts& facts) { return Free(facts, true); }
+Outcome GpuAndMemoryFree(const Case& about) { return Free(about, false); }
+Outcome GpuMemoryFullGpuFree(const Case& about) { return Free(about, true); }
 
 }  // namespace sonde

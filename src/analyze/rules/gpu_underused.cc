@@ -38,9 +38,8 @@ Outcome CannotJudge(const Accelerators& devices) {
   return Outcome::NotEnough("how busy the accelerators were was not collected");
 }
 
-Finding Begin(const Accelerators& devices, const char* rule) {
+Finding Begin(const Accelerators& devices) {
   Finding f;
-  f.rule = rule;
   f.severity = Severity::kWarning;
   f.from_ns = devices.from_ns;
   f.to_ns = devices.to_ns;
@@ -90,13 +89,14 @@ LowParts LowPartsOf(const RegularSeries& busy) {
 
 }  // namespace
 
-Outcome GpuUnderused(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome GpuUnderused(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
   if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   std::vector<const Accelerator*> low;
-  Finding f = Begin(devices, "gpu_underused");
+  Finding f = Begin(devices);
   double worst = 1;
   for (const Accelerator& d : devices.used) {
     if (!d.busy_known()) continue;
@@ -123,13 +123,14 @@ Outcome GpuUnderused(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome GpuFluctuating(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome GpuFluctuating(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
   if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   std::vector<const Accelerator*> unsteady;
-  Finding f = Begin(devices, "gpu_fluctuating");
+  Finding f = Begin(devices);
   std::string every;
   double idle = 0;
   for (const Accelerator& d : devices.used) {
@@ -166,8 +167,9 @@ Outcome GpuFluctuating(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome ProblemTooSmall(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome ProblemTooSmall(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
   if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
@@ -180,7 +182,7 @@ Outcome ProblemTooSmall(const Facts& facts) {
         "CPU time or the number of cores it may use was not collected");
   const double cpu_high = Quantile(cores, 0.95) / *facts.run.capacity_cores;
   if (cpu_high >= kHigh) return {};
-  Finding f = Begin(devices, "problem_too_small");
+  Finding f = Begin(devices);
   for (const Accelerator& d : devices.used) {
     // Memory that nobody knows of may be full.
     if (!d.busy_known() || !d.memory_known()) return {};

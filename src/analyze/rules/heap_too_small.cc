@@ -86,7 +86,8 @@ std::string AdviceOn(const Collecting& found, const std::string& limit) {
 
 }  // namespace
 
-Outcome HeapTooSmall(const Facts& facts) {
+Outcome HeapTooSmall(const Case& about) {
+  const Facts& facts = about.facts();
   Collecting most;
   for (const ProcessFacts& process : facts.processes) {
     const Collecting one = CollectingOf(process);
@@ -101,12 +102,12 @@ Outcome HeapTooSmall(const Facts& facts) {
       process.cpu_share.value_or(0) < kMinOfRun ||
       most.gc_ns < kMinCores * wall)
     return {};
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
 
   const double share = std::min(1.0, most.gc_ns / all);
-  Finding f = FindingOf("heap_too_small", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   PutWhere(f, process);
   f.summary = fmt::format(
       "The heap is too small: {} of the CPU time of {} goes to collecting "

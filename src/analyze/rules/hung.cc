@@ -45,9 +45,10 @@ std::string AdviceOn(const ProcessFacts* process) {
 
 }  // namespace
 
-Outcome Hung(const Facts& facts) {
+Outcome Hung(const Case& about) {
+  const Facts& facts = about.facts();
   if (facts.series->Find("tree_cpu") == nullptr)
-    return Outcome::NotEnough(SteadyOf(facts).not_enough_data);
+    return Outcome::NotEnough(about.steady().not_enough_data);
   const double wall_ns =
       static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns));
   std::vector<Standstill> all = StandstillsOf(*facts.series);
@@ -71,7 +72,6 @@ Outcome Hung(const Facts& facts) {
   };
   const std::string length = FormatDuration(found->to_ns - found->from_ns);
   Finding f;
-  f.rule = "hung";
   // A service that nobody asks anything stands still, too.
   const bool serves = WaitsToBeAsked(facts, found->to_ns - 1);
   f.severity =

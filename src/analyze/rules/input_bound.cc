@@ -57,7 +57,7 @@ constexpr double kSleepsPerRead = 0.5;
 constexpr double kWaitsAtAll = 0.10;  // of the time, by pressure
 
 // What all four look at. `found` is the first one's answer.
-struct Input {
+struct Feed {
   Accelerators devices;
   InputWork work;
   double idle = 0;
@@ -66,48 +66,45 @@ struct Input {
   std::string not_enough_data;
 };
 
-Input InputOf(const Facts& facts) {
-  Input in;
-  in.devices = AcceleratorsOf(facts);
+Feed FeedOf(const Case& about) {
+  Feed in;
+  in.devices = about.accelerators();
   if (in.devices.used.empty()) return in;
   in.not_enough_data = in.devices.not_enough_data;
   if (in.not_enough_data.empty() && !in.devices.busy_known())
     in.not_enough_data = "how busy the accelerators were was not collected";
   if (in.not_enough_data.empty())
-    in.not_enough_data = SteadyOf(facts).not_enough_data;
+    in.not_enough_data = about.steady().not_enough_data;
   if (!in.not_enough_data.empty()) return in;
   in.devices.Keep([](const Accelerator& d) {
     return d.busy_known() && 1 - d.busy_mean >= kMinIdle;
   });
   if (in.devices.used.empty()) return in;
   in.idle = in.devices.IdleShare();
-  in.work = InputWorkOf(facts, in.devices);
+  in.work = InputWorkOf(about.facts(), in.devices);
   in.by_cpu = in.work.loader_cores >= kLoaderCores;
   in.by_disk = in.work.read_bytes_s.value_or(0) >= kReadBytes;
   in.by_reads = in.work.read_chars_s.value_or(0) >= kReadChars &&
                 in.work.read_calls_s.value_or(0) >= kReadCalls;
-  // A thread that fills a core does not wait for data.
-  if (!in.work.consumer_cores || !InterpreterBound(facts).findings.empty())
-    return in;
+  if (!in.work.consumer_cores) return in;
   const double consumer = *in.work.consumer_cores;
   const bool waits = consumer < kMaxConsumer ||
                      consumer - (1 - in.idle) < kMaxConsumerIdle * in.idle;
   in.found = waits && (in.by_cpu || in.by_disk || in.by_reads);
   in.by_self = !in.found && !in.by_cpu && !in.by_reads && consumer < kMaxSelf &&
                std::abs(consumer - in.idle) <= kSelfNear * in.idle &&
-               Alternating(facts).findings.empty();
+               !about.Found(Alternating);
   in.found |= in.by_self;
   return in;
 }
 
-Evidence Held(const Input& in, std::string text) {
+Evidence Held(const Feed& in, std::string text) {
   return {std::move(text), in.devices.from_ns, in.devices.to_ns};
 }
 
 // What they all begin with.
-Finding Begin(const Facts& facts, const Input& in, const char* rule) {
+Finding Begin(const Facts& facts, const Feed& in) {
   Finding f;
-  f.rule = rule;
   f.severity = in.idle >= kHighIdle ? Severity::kCritical : Severity::kWarning;
   f.from_ns = in.devices.from_ns;
   f.to_ns = in.devices.to_ns;
@@ -134,19 +131,19 @@ Finding Begin(const Facts& facts, const Input& in, const char* rule) {
   return f;
 }
 
-std::string Waiters(const Input& in) {
+std::string Waiters(const Feed& in) {
   std::vector<const Accelerator*> all;
   for (const Accelerator& d : in.devices.used)
     if (d.busy_known()) all.push_back(&d);
   return CallDevices(all);
 }
 
-std::string Verb(const Input& in) {
+std::string Verb(const Feed& in) {
   return in.devices.used.size() == 1 ? "waits" : "wait";
 }
 
 // "1.2 cores load data (python3, 2 processes)": what goes on meanwhile.
-std::string Loading(const Input& in) {
+std::string Loading(const Feed& in) {
   if (in.by_self) return "the main thread prepares data";
   if (in.by_cpu)
     return fmt::format("{:.1f} cores prepare data", in.work.loader_cores);
@@ -156,7 +153,7 @@ std::string Loading(const Input& in) {
   return fmt::format("{:.0f} reads a second are made", *in.work.read_calls_s);
 }
 
-void AddLoaders(const Facts& facts, const Input& in, Finding& f) {
+void AddLoaders(const Facts& facts, const Feed& in, Finding& f) {
   if (in.work.loader_cores > 0)
     f.evidence.push_back(Held(
         in,
@@ -178,9 +175,41 @@ void AddLoaders(const Facts& facts, const Input& in, Finding& f) {
          facts.run.begin_ns, facts.run.end_ns});
 }
 
-Outcome Not(const Input& in) { return {{}, in.not_enough_data}; }
+Outcome Not(const Feed& in) { return {{}, in.not_enough_data}; }
 
-Outcome CpuSaturated(const Facts& facts, const Input& in) {
+// What to do about it: by what loading itself is short of, if that is known.
+std::string AdviceOn(const Case& about) {
+  for (const RuleFunction why :
+       {InputStorageBound, InputStorageLatency, InputCpuSaturated})
+    if (about.Found(why)) return about.Of(why).findings[0].advice;
+  const double cores = about.facts().run.capacity_cores.value_or(0);
+  return fmt::format(
+      "Data comes too slowly. Prepare more of it at the same time and ahead of "
+      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
+      "pin_memory=True, persistent_workers=True), tf.data's "
+      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
+      "each sample: decode and resize once, store the result.",
+      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
+}
+
+}  // namespace
+
+Outcome InputBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
+  if (!in.found) return Not(in);
+  Finding f = Begin(facts, in);
+  f.summary =
+      fmt::format("Limited by its input: {} {} {} of the time while {}.",
+                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
+  AddLoaders(facts, in, f);
+  f.advice = AdviceOn(about);
+  return {{std::move(f)}, ""};
+}
+
+Outcome InputCpuSaturated(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
   if (!in.found || !in.by_cpu) return Not(in);
   if (!facts.run.capacity_cores)
     return Outcome::NotEnough("how many cores it may use was not recorded");
@@ -191,7 +220,7 @@ Outcome CpuSaturated(const Facts& facts, const Input& in) {
                       [&](double cores) { return cores >= kBusy * capacity; })
           .value_or(0);
   if (time < kMinTime) return {};
-  Finding f = Begin(facts, in, "input_cpu_saturated");
+  Finding f = Begin(facts, in);
   f.summary = fmt::format(
       "Limited by the CPU that prepares its input: {} {} {} of the time while "
       "all {:g} cores work.",
@@ -210,7 +239,9 @@ Outcome CpuSaturated(const Facts& facts, const Input& in) {
   return {{std::move(f)}, ""};
 }
 
-Outcome StorageBound(const Facts& facts, const Input& in) {
+Outcome InputStorageBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
   if (!in.found || !in.by_disk) return Not(in);
   const MaybeNumber disk = in.devices.WhileIdle(facts, "disk_busy");
   const MaybeNumber pressure = in.devices.WhileIdle(facts, "psi_io");
@@ -221,8 +252,8 @@ Outcome StorageBound(const Facts& facts, const Input& in) {
       iowait.value_or(0) < kIoWait)
     return {};
   // Disks and pressure are the machine's: somebody else may keep them busy.
-  if (!SteadySeries(facts, SteadyOf(facts)).OwnsDisks()) return {};
-  Finding f = Begin(facts, in, "input_storage_bound");
+  if (!about.series().OwnsDisks()) return {};
+  Finding f = Begin(facts, in);
   f.summary = fmt::format(
       "Limited by the storage its input comes from: {} {} {} of the time while "
       "{}/s are read.",
@@ -246,7 +277,9 @@ Outcome StorageBound(const Facts& facts, const Input& in) {
   return {{std::move(f)}, ""};
 }
 
-Outcome StorageLatency(const Facts& facts, const Input& in) {
+Outcome InputStorageLatency(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
   const InputWork& w = in.work;
   if (!in.found || !in.by_reads || w.loaders == 0) return Not(in);
   if (!w.sleeps_s)
@@ -261,7 +294,7 @@ Outcome StorageLatency(const Facts& facts, const Input& in) {
   if (size >= kSmallRead || each_s < kSlowReadS ||
       *w.sleeps_s < kSleepsPerRead * *w.read_calls_s)
     return {};
-  Finding f = Begin(facts, in, "input_storage_latency");
+  Finding f = Begin(facts, in);
   f.summary = fmt::format(
       "Limited by slow answers of its storage: {} {} {} of the time for reads "
       "of {} that take about {} each.",
@@ -282,47 +315,6 @@ Outcome StorageLatency(const Facts& facts, const Input& in) {
       "read takes.";
   f.confidence *= 0.8;
   return {{std::move(f)}, ""};
-}
-
-// What to do about it: by what loading itself is short of, if that is known.
-std::string AdviceOn(const Facts& facts, const Input& in) {
-  for (const auto why : {&StorageBound, &StorageLatency, &CpuSaturated})
-    if (const Outcome outcome = why(facts, in); !outcome.findings.empty())
-      return outcome.findings[0].advice;
-  const double cores = facts.run.capacity_cores.value_or(0);
-  return fmt::format(
-      "Data comes too slowly. Prepare more of it at the same time and ahead of "
-      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
-      "pin_memory=True, persistent_workers=True), tf.data's "
-      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
-      "each sample: decode and resize once, store the result.",
-      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
-}
-
-}  // namespace
-
-Outcome InputBound(const Facts& facts) {
-  const Input in = InputOf(facts);
-  if (!in.found) return Not(in);
-  Finding f = Begin(facts, in, "input_bound");
-  f.summary =
-      fmt::format("Limited by its input: {} {} {} of the time while {}.",
-                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
-  AddLoaders(facts, in, f);
-  f.advice = AdviceOn(facts, in);
-  return {{std::move(f)}, ""};
-}
-
-Outcome InputCpuSaturated(const Facts& facts) {
-  return CpuSaturated(facts, InputOf(facts));
-}
-
-Outcome InputStorageBound(const Facts& facts) {
-  return StorageBound(facts, InputOf(facts));
-}
-
-Outcome InputStorageLatency(const Facts& facts) {
-  return StorageLatency(facts, InputOf(facts));
 }
 
 }  // namespace sonde

@@ -51,15 +51,16 @@ Filled FilledBy(const Facts& facts, const Steady& steady,
 
 }  // namespace
 
-Outcome InterpreterBound(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome InterpreterBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.not_enough_data.empty())
     return Outcome::NotEnough(devices.not_enough_data);
   if (!devices.busy_known())
     return Outcome::NotEnough(
         "how busy the accelerators were was not collected");
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   const double idle = devices.IdleShare();
@@ -73,7 +74,6 @@ Outcome InterpreterBound(const Facts& facts) {
   for (const Accelerator& d : devices.used) all.push_back(&d);
   const bool python = IsPython(p);
   Finding f;
-  f.rule = "interpreter_bound";
   f.severity = Severity::kCritical;
   f.from_ns = devices.from_ns;
   f.to_ns = devices.to_ns;

@@ -295,11 +295,12 @@ void SayRoom(Finding& f, const Room& room, double bytes_per_s, bool loads) {
 
 }  // namespace
 
-Outcome MemoryLeak(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome MemoryLeak(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
-  const SteadySeries series(facts, steady);
+  const SteadySeries& series = about.series();
   const SeriesView memory = series.Find("tree_memory");
   if (!memory.collected())
     return Outcome::NotEnough("memory of processes was not collected");
@@ -319,12 +320,11 @@ Outcome MemoryLeak(const Facts& facts) {
   if (process != nullptr && FillsAHeap(*process)) return {};
   const bool short_run = facts.run.wall_ns < kShortRunNs;
   const bool loads = KeepsItsInput(*growth, series, short_run);
-  // A kill says more.
-  if ((loads && short_run) || !OutOfMemory(facts).findings.empty()) return {};
+  if (loads && short_run) return {};
 
   const Trend& trend = growth->trend;
   const bool of_sum = growth->process == nullptr && SeveralAreLarge(facts);
-  Finding f = FindingOf("memory_leak", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.severity = Severity::kInfo;
   f.summary = fmt::format("{} memory grows without end: by {}/s",
                           growth->process != nullptr ? "One process's" : "Its",

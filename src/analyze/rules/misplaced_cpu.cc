@@ -12,7 +12,6 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
@@ -28,13 +27,14 @@ constexpr double kMinTime = 0.60;
 
 }  // namespace
 
-Outcome MisplacedCpu(const Facts& facts) {
+Outcome MisplacedCpu(const Case& about) {
+  const Facts& facts = about.facts();
   const RunFacts& run = facts.run;
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
+  if (about.AcceleratorsWellUsed()) return {};
   const RegularSeries* const waiting = facts.series->Find("tree_wait");
   const RegularSeries* const busy = facts.series->Find("machine_cpu");
   if (facts.machine.cores == 1) return {};
@@ -66,7 +66,6 @@ Outcome MisplacedCpu(const Facts& facts) {
   free /= yes;
 
   Finding f;
-  f.rule = "misplaced_cpu";
   f.severity = Severity::kCritical;
   f.from_ns = steady.from_ns;
   f.to_ns = steady.to_ns;
@@ -101,10 +100,9 @@ Outcome MisplacedCpu(const Facts& facts) {
       "has threads for. If the pinning is meant, start fewer threads: "
       "OMP_NUM_THREADS, DataLoader(num_workers=...).";
   const double more = std::min(waited, free);
-  if (!MaySpin(PoolsOf(facts, steady), used))
-    f.gain = Gain{
-        yes / all * more / (used + more) * SteadySeries(facts, steady).OfRun(),
-        "if the threads that waited had run on the free cores"};
+  if (!MaySpin(about.pools(), used))
+    f.gain = Gain{yes / all * more / (used + more) * about.series().OfRun(),
+                  "if the threads that waited had run on the free cores"};
   f.confidence = 0.8;
   return {{std::move(f)}, ""};
 }

@@ -21,7 +21,6 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -136,13 +135,14 @@ std::optional<Ceiling> FindCeiling(const Facts& facts,
 
 }  // namespace
 
-Outcome NetworkBound(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome NetworkBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+  if (about.AcceleratorsWellUsed()) return {};
+  const SteadySeries& series = about.series();
   const SeriesView receive = series.Find("net_receive");
   const SeriesView send = series.Find("net_send");
   if (!receive.collected() && !send.collected() && !HasOtherNetworks(facts))
@@ -157,7 +157,7 @@ Outcome NetworkBound(const Facts& facts) {
       WakeUps(facts) < std::min(kMinWakeUps, rate / kMostBytesAWakeUp))
     return {};
 
-  Finding f = FindingOf("network_bound", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Limited by the network: it {} {}/s all the time, and not more.",
       ceiling->receives ? "receives" : "sends", FormatBytes(rate));

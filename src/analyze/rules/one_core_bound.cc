@@ -22,7 +22,6 @@
 #include <optional>
 #include <utility>
 
-#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/neighbours.h"
 #include "analyze/rules/one_core_turns.h"
@@ -77,7 +76,6 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
 Finding Begin(const CoreJudge& judge, double time, double free,
               double sureness) {
   Finding f;
-  f.rule = "one_core_bound";
   f.from_ns = judge.steady.from_ns;
   f.to_ns = judge.steady.to_ns;
   f.confidence = sureness * std::min(1.0, 0.6 + 0.4 * (time - kMostOfTheTime) /
@@ -299,15 +297,17 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
 
 }  // namespace
 
-Outcome OneCoreBound(const Facts& facts) {
+Outcome OneCoreBound(const Case& about) {
+  const Facts& facts = about.facts();
   if (!facts.run.capacity_cores)
     return Outcome::NotEnough("how many cores it may use was not recorded");
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const CoreJudge judge{facts, steady, *facts.run.capacity_cores};
+  if (about.AcceleratorsWellUsed()) return {};
+  const CoreJudge judge{facts, steady, about.series(),
+                        *facts.run.capacity_cores};
   // On one core, one core is all there is: cpu_bound speaks of that.
   if (judge.capacity < 1 + kMinFreeCores) return {};
 

@@ -149,7 +149,8 @@ void SayCurves(Finding& f, const Facts& facts, const Kills& kills,
 
 }  // namespace
 
-Outcome OutOfMemory(const Facts& facts) {
+Outcome OutOfMemory(const Case& about) {
+  const Facts& facts = about.facts();
   const bool counted =
       facts.machine.oom_kills ||
       std::any_of(facts.cgroups.begin(), facts.cgroups.end(),
@@ -173,7 +174,6 @@ Outcome OutOfMemory(const Facts& facts) {
   const ProcessFacts& first = victims.all.front();
 
   Finding f;
-  f.rule = "out_of_memory";
   f.severity = Severity::kCritical;
   f.from_ns = facts.run.begin_ns;
   f.to_ns = std::min(first.row.end_ns, facts.run.end_ns);

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
@@ -40,15 +39,16 @@ double Wanted(double own, double waiting, double machine, double capacity) {
 
 }  // namespace
 
-Outcome Oversubscribed(const Facts& facts) {
+Outcome Oversubscribed(const Case& about) {
+  const Facts& facts = about.facts();
   if (!facts.run.capacity_cores)
     return Outcome::NotEnough("how many cores it may use was not recorded");
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+  if (about.AcceleratorsWellUsed()) return {};
+  const SteadySeries& series = about.series();
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView wait = series.Find("tree_wait");
   const SeriesView switched = series.Find("tree_switched");
@@ -67,9 +67,9 @@ Outcome Oversubscribed(const Facts& facts) {
   if (time < kMostOfTheTime || switched.Mean() < kMinSwitches * capacity)
     return {};
 
-  Finding f = FindingOf("oversubscribed", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   const double wanted = cpu.Mean() + wait.Mean();
-  std::vector<Pool> pools = PoolsOf(facts, steady);
+  std::vector<Pool> pools = about.pools();
   if (static_cast<double>(ThreadsIn(pools)) < kMostThreads * wanted)
     pools.clear();
   const std::string cores =

@@ -67,7 +67,7 @@ const ProcessFacts* Reader(const Facts& facts) {
 Finding FindingOn(const Facts& facts, const Steady& steady, double read,
                   const Thrash& t) {
   const double limit = *t.cgroup->memory_limit_bytes;
-  Finding f = FindingOf("page_cache_thrash", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Its page cache thrashes: the files it works on do not fit into its "
       "memory limit of {}; it reads {}/s, {} of it again.",
@@ -103,15 +103,16 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
 
 }  // namespace
 
-Outcome PageCacheThrash(const Facts& facts) {
+Outcome PageCacheThrash(const Case& about) {
+  const Facts& facts = about.facts();
   std::vector<const CgroupFacts*> limited;
   for (const CgroupFacts& c : facts.cgroups)
     if (c.memory_limit_bytes.value_or(0) > 0) limited.push_back(&c);
   if (limited.empty()) return {};
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
-  const SteadySeries series(facts, steady);
+  const SteadySeries& series = about.series();
   const SeriesView read = series.Find("tree_read");
   if (!read.collected())
     return Outcome::NotEnough("what it read was not collected");

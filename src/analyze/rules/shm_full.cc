@@ -66,7 +66,8 @@ std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
 
 }  // namespace
 
-Outcome ShmFull(const Facts& facts) {
+Outcome ShmFull(const Case& about) {
+  const Facts& facts = about.facts();
   const double total = facts.machine.shm_total_bytes.value_or(0);
   if (!facts.machine.shm_total_bytes) {
     const bool any_killed = !EndedWhere(facts, [](const Process& row) {
@@ -85,7 +86,6 @@ Outcome ShmFull(const Facts& facts) {
   const bool by_signal = EndedBySignal(process.row, SIGBUS);
 
   Finding f;
-  f.rule = "shm_full";
   f.severity = Severity::kCritical;
   f.from_ns = facts.run.begin_ns;
   f.to_ns = std::min(process.row.end_ns, facts.run.end_ns);

@@ -31,7 +31,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/accelerators.h"
 #include "analyze/command_words.h"
 #include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
@@ -126,13 +125,14 @@ double Payers(const Facts& facts) {
 
 }  // namespace
 
-Outcome SmallFiles(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome SmallFiles(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
   // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+  if (about.AcceleratorsWellUsed()) return {};
+  const SteadySeries& series = about.series();
   const SeriesView calls = series.Find("tree_read_calls");
   const SeriesView chars = series.Find("tree_read_chars");
   const SeriesView system = series.Find("tree_system");
@@ -174,7 +174,7 @@ Outcome SmallFiles(const Facts& facts) {
                      from_disk >= written && !ReadsAhead(facts.machine);
   if (!computes && !waits) return {};
 
-  Finding f = FindingOf("small_files", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Held up by small reads: {:.0f} read calls a second brought {} each.",
       calls.Mean(), FormatBytes(each));

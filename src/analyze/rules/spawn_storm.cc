@@ -81,7 +81,8 @@ const ProcessFacts* Starter(const Facts& facts) {
 
 }  // namespace
 
-Outcome SpawnStorm(const Facts& facts) {
+Outcome SpawnStorm(const Case& about) {
+  const Facts& facts = about.facts();
   const Storm storm = StormOf(facts);
   const double wall_ns = static_cast<double>(facts.run.wall_ns);
   const double rate = storm.count / std::max(1e-9, wall_ns / 1e9);
@@ -97,11 +98,11 @@ Outcome SpawnStorm(const Facts& facts) {
       storm.cpu_ns + static_cast<double>(by_starter.value_or(0));
   if (starting < kMinOfCpu * static_cast<double>(facts.run.cpu_ns.value_or(0)))
     return {};
-  const Steady steady = SteadyOf(facts);
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
 
-  Finding f = FindingOf("spawn_storm", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.from_ns = facts.run.begin_ns;
   f.to_ns = facts.run.end_ns;
   const std::string name = Printable(storm.most->name, 24);

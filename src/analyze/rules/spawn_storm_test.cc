@@ -3,7 +3,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -27,10 +27,12 @@ Facts Starts(int count, int life_us, int cpu_us = 1000) {
       more);
 }
 
-bool Fires(const Facts& facts) { return !SpawnStorm(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(SpawnStorm, facts).findings.empty();
+}
 
 TEST(SpawnStormTest, SaysHowManyOfWhatAndWhoStartsThem) {
-  const Outcome outcome = SpawnStorm(Starts(1000, 1500));
+  const Outcome outcome = Ask(SpawnStorm, Starts(1000, 1500));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,

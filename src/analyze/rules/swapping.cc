@@ -25,11 +25,12 @@ constexpr double kMinSwapped = 64e6;
 
 }  // namespace
 
-Outcome Swapping(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
+Outcome Swapping(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   if (!steady.not_enough_data.empty())
     return Outcome::NotEnough(steady.not_enough_data);
-  const SteadySeries series(facts, steady);
+  const SteadySeries& series = about.series();
   const SeriesView faults = series.Find("tree_faults");
   const SeriesView psi = series.Find("psi_memory");
   const SeriesView free = series.Find("swap_free");
@@ -44,7 +45,7 @@ Outcome Swapping(const Facts& facts) {
   });
   if (time < kMinTime) return {};
 
-  Finding f = FindingOf("swapping", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Short of memory: {:.0f} of its pages a second had to come back from "
       "swap.",

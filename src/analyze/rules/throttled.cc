@@ -102,8 +102,9 @@ std::string ReasonOf(const Slowdown& s) {
 
 }  // namespace
 
-Outcome Throttled(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
+Outcome Throttled(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   if (devices.used.empty()) return {};
   if (!devices.not_enough_data.empty())
     return Outcome::NotEnough(devices.not_enough_data);
@@ -121,7 +122,6 @@ Outcome Throttled(const Facts& facts) {
   const double lost = time * (1 - worst.clock);
 
   Finding f;
-  f.rule = "throttled";
   f.severity =
       worst.clock < kCritical ? Severity::kCritical : Severity::kWarning;
   f.from_ns = devices.from_ns;

@@ -25,18 +25,23 @@ inline double SureOf(double time, double most) {
                     0.0, 1.0);
 }
 
-inline Finding FindingOf(std::string rule, const Steady& steady) {
+// A warning about a stretch of time.
+inline Finding FindingIn(int64_t from_ns, int64_t to_ns) {
   Finding f;
-  f.rule = std::move(rule);
   f.severity = Severity::kWarning;
-  f.from_ns = steady.from_ns;
-  f.to_ns = steady.to_ns;
+  f.from_ns = from_ns;
+  f.to_ns = to_ns;
   return f;
 }
 
-// A fact about the steady part.
+// A fact about the time that the finding is about.
 inline void Say(Finding& f, std::string text) {
   f.evidence.push_back({std::move(text), f.from_ns, f.to_ns});
+}
+
+// A fact about the whole run.
+inline void SayOfRun(Finding& f, const Facts& facts, std::string text) {
+  f.evidence.push_back({std::move(text), facts.run.begin_ns, facts.run.end_ns});
 }
 
 inline void PutGain(Finding& f, double share, std::string how,
