@@ -3,10 +3,12 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "analyze/accelerators.h"
 #include "analyze/facts.h"
+#include "analyze/inputs.h"
 #include "analyze/pools.h"
 #include "analyze/rule.h"
 #include "analyze/steady_series.h"
@@ -34,8 +36,10 @@ class Case {
   const std::vector<Pool>& pools() const;  // of the steady part
   const Accelerators& accelerators() const;
   bool AcceleratorsWellUsed() const;
+  bool Has(Input alternatives) const { return Missing(alternatives).empty(); }
 
-  // What this rule says; with its name in the findings.
+  // What this rule says as far as its row lets it; with its name in the
+  // findings.
   const Outcome& Of(RuleFunction rule) const;
   bool Found(RuleFunction rule) const { return !Of(rule).findings.empty(); }
 
@@ -55,6 +59,10 @@ class Case {
     CHECK(at->second != nullptr);  // else it is asked for while it is made
     return *static_cast<const T*>(at->second.get());
   }
+  std::string Missing(Input alternatives) const;
+  std::string CannotJudge(const Rule& rule) const;
+  bool IsSilent(const Rule& rule) const;
+  bool IsReplaced(const Rule& rule) const;
   Outcome Ask(const Rule& rule) const;
 
   const Facts& facts_;

@@ -50,5 +50,36 @@ TEST(CaseTest, NoTwoRulesReplaceEachOther) {
   for (const Rule& rule : Rules()) about.Of(rule.run);
 }
 
+TEST(CaseTest, ARuleWithoutItsInputsSaysWhichItLacks) {
+  const Facts facts = Busy();
+  const Case about(facts);
+  EXPECT_EQ(about.Of(Oversubscribed).not_enough_data,
+            "how long threads waited for a core was not collected");
+  EXPECT_EQ(about.Of(Swapping).not_enough_data,
+            "how often pages came from a disk was not collected");
+  EXPECT_TRUE(about.Has(Input::kProcessCpu));
+  EXPECT_FALSE(about.Has(Input::kFaults));
+}
+
+// A sentence for each rule would say the same of a run that is too short.
+TEST(CaseTest, ARunThatWasHardlySampledIsTheReasonBeforeItsInputs) {
+  MadeRun run;
+  run.seconds = 0.5;
+  run.workers = {{.cores = MadeRun::Always(1)}};
+  const Facts facts = run.Make();
+  EXPECT_EQ(Case(facts).Of(Swapping).not_enough_data,
+            "the processes were sampled only 6 times");
+}
+
+TEST(CaseTest, ARuleIsSilentWhereItsQuestionIsNone) {
+  const Facts facts = Busy();
+  const Case about(facts);
+  for (const RuleFunction rule :
+       {GpuUnderused, PageCacheThrash, CpuThrottled, OutOfMemory}) {
+    EXPECT_FALSE(about.Found(rule));
+    EXPECT_EQ(about.Of(rule).not_enough_data, "");
+  }
+}
+
 }  // namespace
 }  // namespace sonde

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/facts.h"
+#include "analyze/inputs.h"
 
 namespace sonde {
 
@@ -83,20 +84,38 @@ struct Explained {
 
 // Where findings stand, whatever they weigh.
 enum class Place {
-  kEndsTheRun,      // first: it ended the run, or a part of it
-  kMayEndTheRun,    // first if it is critical
-  kByWeight,        // by severity and gain
-  kIdleAccelerator  // last: whatever else is found says why
+  kEndsTheRun,    // first: it ended the run, or a part of it
+  kMayEndTheRun,  // first if it is critical
+  kByWeight,      // by severity and gain
+  // Last: whatever else is found says why. Such a rule cannot judge a run that
+  // other programs held up.
+  kIdleAccelerator
 };
 
-// All that is known of a rule beside its code: its row in the table.
+// The part of a run that a rule judges. Without that part there is not enough
+// data; where the run uses no accelerator, rules about them are silent.
+enum class Part {
+  kRun,
+  kSteady,              // analyze/steady.h
+  kAccelerators,        // analyze/accelerators.h
+  kSteadyAccelerators,  // both
+};
+
+// All that is known of a rule beside its code: its row in the table. The case
+// sees to it, so a rule runs only where its row lets it.
 struct Rule {
   static constexpr size_t kMost = 8;
 
   const char* name;      // stable: users write it in --rule and in CI
   const char* question;  // what it answers, as the user would ask it
-  const char* inputs;    // what must have been collected
   RuleFunction run;
+  // Each of these must have been collected. The case says which was not.
+  Input needs[kMost] = {};
+  Part part = Part::kSteady;
+  // Silent beside accelerators that always work: they are what limits the run.
+  bool if_accelerators_wait = false;
+  // Silent about a run that this is false of; not given: it is about any.
+  bool (*concerns)(const Case& about) = nullptr;
   Place place = Place::kByWeight;
   // What this makes look like a limit of its own, or details that say why:
   // findings of these rules come later.

@@ -98,28 +98,18 @@ const char* AdviceOn(bool stores) {
 }  // namespace
 
 Outcome Alternating(const Case& about) {
-  const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
   const SteadySeries& series = about.series();
   std::vector<RegularSeries> parts;
   std::vector<const Player*> players;
-  bool others = false;
   for (const Player& player : kPlayers) {
     if (player.name == kStorage && !series.OwnsDisks()) continue;
     const SeriesView view = ViewOf(series, player.name);
     if (!view.collected()) continue;
-    others |= player.name != kComputing;
     if (view.QuantileAt(0.9) < player.least) continue;
     parts.push_back(view.part());
     players.push_back(&player);
   }
-  if (!others)
-    return Outcome::NotEnough(
-        "neither disks, network nor accelerator were collected");
   if (parts.size() < 2) return {};
   const Turns turns = TurnsOf(parts);
   if (turns.members.size() < 2 || turns.gain < kMinGain) return {};

@@ -271,11 +271,6 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
 Outcome CheckpointStall(const Case& about) {
   const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // What the machine's disks write may be others' work.
-  if (facts.series->Find("tree_write") == nullptr)
-    return Outcome::NotEnough("what was written was not collected");
   Finder finder(facts);
   if (!finder.EnoughKnown())
     return Outcome::NotEnough("too few moments are known");

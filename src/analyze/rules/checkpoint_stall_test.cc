@@ -200,7 +200,7 @@ TEST(CheckpointStallTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
   EXPECT_EQ(Ask(CheckpointStall, run.Make()).not_enough_data,
-            "what was written was not collected");
+            "what it wrote was not collected");
 }
 
 }  // namespace

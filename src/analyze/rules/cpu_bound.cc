@@ -16,6 +16,7 @@
 #include "analyze/neighbours.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
 
@@ -47,13 +48,7 @@ MaybeNumber KernelShare(const Facts& facts) {
 Outcome CpuBound(const Case& about) {
   const Facts& facts = about.facts();
   const RunFacts& run = facts.run;
-  if (!run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
 
   const double capacity = *run.capacity_cores;
   // With fewer than all cores, the machine's idle time may be the others'.
@@ -85,10 +80,7 @@ Outcome CpuBound(const Case& about) {
   const bool limited = run.cpu_limit_cores && run.allowed_cores &&
                        *run.cpu_limit_cores < *run.allowed_cores;
 
-  Finding f;
-  f.severity = Severity::kWarning;
-  f.from_ns = steady.from_ns;
-  f.to_ns = steady.to_ns;
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   const std::string cores =
       fmt::format("{:g} {}core{}", capacity, limited ? "permitted " : "",
                   capacity == 1 ? "" : "s");
@@ -99,41 +91,35 @@ Outcome CpuBound(const Case& about) {
       !had_less ? ""
       : crowded ? " and had work for all of them; other programs had the rest"
                 : " and had work for all of them; the hypervisor had the rest");
-  f.evidence.push_back(
-      {fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
-                   "steady time.",
-                   kBusy * 100, cores, time * 100),
-       steady.from_ns, steady.to_ns});
+  Say(f, fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
+                     "steady time.",
+                     kBusy * 100, cores, time * 100));
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (!groups.empty())
-    f.evidence.push_back({"Most CPU time went to " + CallTop(groups) + ".",
-                          run.begin_ns, run.end_ns});
+    SayOfRun(f, facts, "Most CPU time went to " + CallTop(groups) + ".");
   if (others >= kNotableCores)
-    f.evidence.push_back(
-        {OthersUsed(facts, others) + " meanwhile.", run.begin_ns, run.end_ns});
+    SayOfRun(f, facts, OthersUsed(facts, others) + " meanwhile.");
   if (steal >= kNotableCores)
-    f.evidence.push_back(
-        {fmt::format("The hypervisor kept {:.2f} cores for others (steal).",
-                     steal),
-         steady.from_ns, steady.to_ns});
+    Say(f, fmt::format("The hypervisor kept {:.2f} cores for others (steal).",
+                       steal));
   const double kernel = KernelShare(facts).value_or(0);
   if (kernel >= kNotableKernel)
-    f.evidence.push_back(
-        {fmt::format("{} of the CPU time was spent in the kernel, not in the "
-                     "program's own code.",
-                     FormatShare(kernel)),
-         run.begin_ns, run.end_ns});
+    SayOfRun(
+        f, facts,
+        fmt::format("{} of the CPU time was spent in the kernel, not in the "
+                    "program's own code.",
+                    FormatShare(kernel)));
   const double estimated =
       run.cpu_ns.value_or(0) > 0
           ? static_cast<double>(run.unattributed_cpu_ns.value_or(0)) /
                 static_cast<double>(*run.cpu_ns)
           : 0;
   if (estimated >= 0.1)
-    f.evidence.push_back(
-        {fmt::format("{} of the CPU time belongs to processes that could not "
-                     "be followed; when they ran is estimated.",
-                     FormatShare(estimated)),
-         run.begin_ns, run.end_ns});
+    SayOfRun(
+        f, facts,
+        fmt::format("{} of the CPU time belongs to processes that could not "
+                    "be followed; when they ran is estimated.",
+                    FormatShare(estimated)));
 
   f.advice =
       crowded

@@ -31,24 +31,12 @@ double PeriodsOf(const CgroupFacts& c) {
 
 Outcome CpuThrottled(const Case& about) {
   const Facts& facts = about.facts();
-  const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
   const CgroupFacts* held = nullptr;
-  bool known = false;
   for (const CgroupFacts& c : facts.cgroups) {
-    known |= c.throttled_ns.has_value();
     if (c.throttled_ns.value_or(0) >
         (held != nullptr ? *held->throttled_ns : 0))
       held = &c;
   }
-  // Without a limit nothing is throttled.
-  if (!known && !facts.run.cpu_limit_cores) return {};
-  if (!known)
-    return Outcome::NotEnough(
-        "how long the cgroup was throttled was not collected");
   if (held == nullptr) return {};
   const int64_t known_ns =
       held->covered_ns > 0 ? held->covered_ns : facts.run.wall_ns;
@@ -57,9 +45,7 @@ Outcome CpuThrottled(const Case& about) {
   const double periods = PeriodsOf(*held);
   if (waited <= kMinTime * wall || periods < kMinPeriods) return {};
 
-  Finding f = FindingIn(steady.from_ns, steady.to_ns);
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = facts.run.end_ns;
+  Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   const MaybeNumber cores =
       held->cpu_limit_cores ? held->cpu_limit_cores : facts.run.cpu_limit_cores;
   const std::string limit =

@@ -63,10 +63,6 @@ const char* AdviceOn(double read, double write) {
 Outcome DiskBound(const Case& about) {
   const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
   const SteadySeries& series = about.series();
   const SeriesView read = series.Find("tree_read");
   const SeriesView write = series.Find("tree_write");
@@ -78,12 +74,7 @@ Outcome DiskBound(const Case& about) {
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView system = series.Find("tree_system");
   const SeriesView computing = series.Computing();
-  if (!read.collected() && !write.collected())
-    return Outcome::NotEnough("what it read and wrote was not collected");
   const bool pressure = psi.collected() || cgroup_psi.collected();
-  if (!pressure && !(busy.collected() && iowait.collected()))
-    return Outcome::NotEnough(
-        "neither I/O pressure nor how busy the disks are was collected");
 
   const auto stalled = [&](size_t i) {
     return pressure ? std::max(psi.At(i), cgroup_psi.At(i))

@@ -129,7 +129,7 @@ TEST(DiskBoundTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(0.2)}};
   EXPECT_EQ(Ask(DiskBound, run.Make()).not_enough_data,
-            "what it read and wrote was not collected");
+            "neither what it read nor what it wrote was collected");
   run.seconds = 0.9;
   EXPECT_NE(Ask(DiskBound, run.Make()).not_enough_data, "");
 }

@@ -1,7 +1,7 @@
 // gpu_underused, gpu_fluctuating and problem_too_small: does an accelerator do
 // less than it could, and in which way?
 //
-// All three are symptoms: other rules say why, and come first (judge.cc).
+// All three are symptoms: other rules say why, and come first (rules.cc).
 //  - gpu_underused: of kChunks equal parts of the judged time, kMinTime are
 //    less than kHalf busy.
 //  - gpu_fluctuating: busy by kHigh at its best (p95) and by less than kLow at
@@ -17,6 +17,7 @@
 #include "analyze/pattern/period.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
@@ -30,30 +31,13 @@ constexpr double kMinTime = 0.60;
 constexpr double kHigh = 0.70;
 constexpr double kLow = 0.10;
 
-constexpr char kOthers[] = "other programs held it up";
-
-Outcome CannotJudge(const Accelerators& devices) {
-  if (!devices.not_enough_data.empty())
-    return Outcome::NotEnough(devices.not_enough_data);
-  return Outcome::NotEnough("how busy the accelerators were was not collected");
-}
-
-Finding Begin(const Accelerators& devices) {
-  Finding f;
-  f.severity = Severity::kWarning;
-  f.from_ns = devices.from_ns;
-  f.to_ns = devices.to_ns;
-  return f;
-}
-
-Evidence BusyText(const Accelerators& devices, const Accelerator& d) {
+void SayBusy(Finding& f, const Accelerator& d) {
   const std::vector<double> values = d.busy.KnownValues();
-  return {fmt::format("{} was busy {} of the time; for 5 % of it at most {}, "
-                      "for 95 % at most {}.",
-                      d.Call(), FormatShare(d.busy_mean),
-                      FormatShare(Quantile(values, 0.05)),
-                      FormatShare(Quantile(values, 0.95))),
-          devices.from_ns, devices.to_ns};
+  Say(f, fmt::format("{} was busy {} of the time; for 5 % of it at most {}, "
+                     "for 95 % at most {}.",
+                     d.Call(), FormatShare(d.busy_mean),
+                     FormatShare(Quantile(values, 0.05)),
+                     FormatShare(Quantile(values, 0.95))));
 }
 
 // The parts of the judged time that are less than half busy: their share, and
@@ -90,13 +74,9 @@ LowParts LowPartsOf(const RegularSeries& busy) {
 }  // namespace
 
 Outcome GpuUnderused(const Case& about) {
-  const Facts& facts = about.facts();
   const Accelerators& devices = about.accelerators();
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
-  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   std::vector<const Accelerator*> low;
-  Finding f = Begin(devices);
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
   double worst = 1;
   for (const Accelerator& d : devices.used) {
     if (!d.busy_known()) continue;
@@ -104,7 +84,7 @@ Outcome GpuUnderused(const Case& about) {
     if (parts.share < kMinTime || d.busy_mean >= kHalf) continue;
     low.push_back(&d);
     worst = std::min(worst, d.busy_mean);
-    f.evidence.push_back(BusyText(devices, d));
+    SayBusy(f, d);
     f.evidence.push_back(
         {fmt::format("It was less than half busy in {} of the time, the "
                      "longest stretch of it here.",
@@ -126,11 +106,8 @@ Outcome GpuUnderused(const Case& about) {
 Outcome GpuFluctuating(const Case& about) {
   const Facts& facts = about.facts();
   const Accelerators& devices = about.accelerators();
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
-  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
   std::vector<const Accelerator*> unsteady;
-  Finding f = Begin(devices);
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
   std::string every;
   double idle = 0;
   for (const Accelerator& d : devices.used) {
@@ -140,16 +117,15 @@ Outcome GpuFluctuating(const Case& about) {
       continue;
     unsteady.push_back(&d);
     idle = std::max(idle, 1 - d.busy_mean);
-    f.evidence.push_back(BusyText(devices, d));
+    SayBusy(f, d);
     if (const auto period = PeriodOf(d.busy)) {
       every = fmt::format(
           ", again every {}",
           FormatDuration(static_cast<int64_t>(period->seconds * 1e9)));
-      f.evidence.push_back({fmt::format("It rests every {} ({:.0f} times).",
-                                        FormatDuration(static_cast<int64_t>(
-                                            period->seconds * 1e9)),
-                                        period->cycles),
-                            devices.from_ns, devices.to_ns});
+      Say(f, fmt::format(
+                 "It rests every {} ({:.0f} times).",
+                 FormatDuration(static_cast<int64_t>(period->seconds * 1e9)),
+                 period->cycles));
     }
   }
   if (unsteady.empty()) return {};
@@ -170,36 +146,27 @@ Outcome GpuFluctuating(const Case& about) {
 Outcome ProblemTooSmall(const Case& about) {
   const Facts& facts = about.facts();
   const Accelerators& devices = about.accelerators();
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
-  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
-  const RegularSeries* const cpu = facts.series->Find("tree_cpu");
-  const std::vector<double> cores = cpu == nullptr
-                                        ? std::vector<double>()
-                                        : JudgedOf(facts, *cpu).KnownValues();
-  if (cores.empty() || !facts.run.capacity_cores)
-    return Outcome::NotEnough(
-        "CPU time or the number of cores it may use was not collected");
+  const std::vector<double> cores =
+      JudgedOf(facts, *facts.series->Find("tree_cpu")).KnownValues();
   const double cpu_high = Quantile(cores, 0.95) / *facts.run.capacity_cores;
-  if (cpu_high >= kHigh) return {};
-  Finding f = Begin(devices);
+  if (cores.empty() || cpu_high >= kHigh) return {};
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
   for (const Accelerator& d : devices.used) {
     // Memory that nobody knows of may be full.
     if (!d.busy_known() || !d.memory_known()) return {};
     const double busy = Quantile(d.busy.KnownValues(), 0.95);
     const double memory = Quantile(d.memory.KnownValues(), 0.95);
     if (busy >= kHigh || memory >= kHigh) return {};
-    f.evidence.push_back(
-        {fmt::format("{}: for 95 % of the time at most {} busy, at most {} of "
-                     "its memory used.",
-                     d.Call(), FormatShare(busy), FormatShare(memory)),
-         devices.from_ns, devices.to_ns});
+    Say(f,
+        fmt::format("{}: for 95 % of the time at most {} busy, at most {} of "
+                    "its memory used.",
+                    d.Call(), FormatShare(busy), FormatShare(memory)));
   }
-  f.evidence.push_back(
-      {fmt::format("The program used at most {} of the cores it may use, for "
-                   "95 % of the time.",
-                   FormatShare(cpu_high)),
-       facts.run.begin_ns, facts.run.end_ns});
+  SayOfRun(
+      f, facts,
+      fmt::format("The program used at most {} of the cores it may use, for "
+                  "95 % of the time.",
+                  FormatShare(cpu_high)));
   f.summary =
       "The problem is small for this machine: neither the cores nor the "
       "accelerator nor its memory are used to capacity.";

@@ -103,8 +103,6 @@ Outcome HeapTooSmall(const Case& about) {
       most.gc_ns < kMinCores * wall)
     return {};
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
 
   const double share = std::min(1.0, most.gc_ns / all);
   Finding f = FindingIn(steady.from_ns, steady.to_ns);

@@ -47,8 +47,6 @@ std::string AdviceOn(const ProcessFacts* process) {
 
 Outcome Hung(const Case& about) {
   const Facts& facts = about.facts();
-  if (facts.series->Find("tree_cpu") == nullptr)
-    return Outcome::NotEnough(about.steady().not_enough_data);
   const double wall_ns =
       static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns));
   std::vector<Standstill> all = StandstillsOf(*facts.series);
@@ -71,13 +69,10 @@ Outcome Hung(const Case& about) {
     return FormatDuration(Elapsed(facts.run.begin_ns, ns));
   };
   const std::string length = FormatDuration(found->to_ns - found->from_ns);
-  Finding f;
+  Finding f = FindingIn(found->from_ns, found->to_ns);
   // A service that nobody asks anything stands still, too.
   const bool serves = WaitsToBeAsked(facts, found->to_ns - 1);
-  f.severity =
-      found->to_the_end && !serves ? Severity::kCritical : Severity::kWarning;
-  f.from_ns = found->from_ns;
-  f.to_ns = found->to_ns;
+  if (found->to_the_end && !serves) f.severity = Severity::kCritical;
   f.confidence = kSure;
   f.summary =
       found->to_the_end

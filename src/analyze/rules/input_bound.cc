@@ -30,6 +30,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/input_work.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
@@ -63,19 +64,11 @@ struct Feed {
   double idle = 0;
   bool by_cpu = false, by_disk = false, by_reads = false, by_self = false;
   bool found = false;
-  std::string not_enough_data;
 };
 
 Feed FeedOf(const Case& about) {
   Feed in;
   in.devices = about.accelerators();
-  if (in.devices.used.empty()) return in;
-  in.not_enough_data = in.devices.not_enough_data;
-  if (in.not_enough_data.empty() && !in.devices.busy_known())
-    in.not_enough_data = "how busy the accelerators were was not collected";
-  if (in.not_enough_data.empty())
-    in.not_enough_data = about.steady().not_enough_data;
-  if (!in.not_enough_data.empty()) return in;
   in.devices.Keep([](const Accelerator& d) {
     return d.busy_known() && 1 - d.busy_mean >= kMinIdle;
   });
@@ -98,33 +91,23 @@ Feed FeedOf(const Case& about) {
   return in;
 }
 
-Evidence Held(const Feed& in, std::string text) {
-  return {std::move(text), in.devices.from_ns, in.devices.to_ns};
-}
-
 // What they all begin with.
 Finding Begin(const Facts& facts, const Feed& in) {
-  Finding f;
-  f.severity = in.idle >= kHighIdle ? Severity::kCritical : Severity::kWarning;
-  f.from_ns = in.devices.from_ns;
-  f.to_ns = in.devices.to_ns;
+  Finding f = FindingIn(in.devices.from_ns, in.devices.to_ns);
+  if (in.idle >= kHighIdle) f.severity = Severity::kCritical;
   for (const Accelerator& d : in.devices.used)
     if (d.busy_known())
-      f.evidence.push_back(
-          Held(in, fmt::format("{} was busy {} of the time.", d.Call(),
-                               FormatShare(d.busy_mean))));
+      Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
+                         FormatShare(d.busy_mean)));
   const ProcessFacts& consumer = *in.work.consumers[0];
-  f.evidence.push_back(
-      {fmt::format("The main thread of {} was on a core {} of the time: it {}.",
-                   CallProcess(consumer),
-                   FormatShare(in.work.consumer_cores.value_or(0)),
-                   in.by_self ? "prepares the data itself, between the steps"
-                              : "waits as well"),
-       facts.run.begin_ns, facts.run.end_ns});
-  f.where.process = consumer.row.number;
-  f.where.pid = consumer.row.pid;
-  f.where.process_name = consumer.name;
-  f.where.cmdline = consumer.cmdline;
+  SayOfRun(
+      f, facts,
+      fmt::format("The main thread of {} was on a core {} of the time: it {}.",
+                  CallProcess(consumer),
+                  FormatShare(in.work.consumer_cores.value_or(0)),
+                  in.by_self ? "prepares the data itself, between the steps"
+                             : "waits as well"));
+  PutWhere(f, consumer);
   f.gain = Gain{in.idle * in.devices.OfRun(facts),
                 "if the accelerator never waited"};
   f.confidence = (in.by_cpu ? 0.85 : 0.7) * std::min(1.0, 0.7 + in.idle);
@@ -155,27 +138,22 @@ std::string Loading(const Feed& in) {
 
 void AddLoaders(const Facts& facts, const Feed& in, Finding& f) {
   if (in.work.loader_cores > 0)
-    f.evidence.push_back(Held(
-        in,
+    Say(f,
         fmt::format(
             "While it idled, {:.2f} cores worked, {:.2f} of them "
             "outside the main thread{}.",
             in.work.tree_cores, in.work.loader_cores,
-            in.work.loader_names.empty() ? "" : ": " + in.work.loader_names)));
+            in.work.loader_names.empty() ? "" : ": " + in.work.loader_names));
   if (in.work.read_bytes_s.value_or(0) > 0)
-    f.evidence.push_back(
-        Held(in, fmt::format("Meanwhile {}/s came from storage.",
-                             FormatBytes(*in.work.read_bytes_s))));
+    Say(f, fmt::format("Meanwhile {}/s came from storage.",
+                       FormatBytes(*in.work.read_bytes_s)));
   if (in.work.read_calls_s.value_or(0) > 0 && in.work.read_chars_s)
-    f.evidence.push_back(
-        {fmt::format(
-             "The loaders made {:.0f} reads a second of {} each.",
-             *in.work.read_calls_s,
-             FormatBytes(*in.work.read_chars_s / *in.work.read_calls_s)),
-         facts.run.begin_ns, facts.run.end_ns});
+    SayOfRun(f, facts,
+             fmt::format(
+                 "The loaders made {:.0f} reads a second of {} each.",
+                 *in.work.read_calls_s,
+                 FormatBytes(*in.work.read_chars_s / *in.work.read_calls_s)));
 }
-
-Outcome Not(const Feed& in) { return {{}, in.not_enough_data}; }
 
 // What to do about it: by what loading itself is short of, if that is known.
 std::string AdviceOn(const Case& about) {
@@ -197,7 +175,7 @@ std::string AdviceOn(const Case& about) {
 Outcome InputBound(const Case& about) {
   const Facts& facts = about.facts();
   const Feed& in = about.Once(FeedOf);
-  if (!in.found) return Not(in);
+  if (!in.found) return {};
   Finding f = Begin(facts, in);
   f.summary =
       fmt::format("Limited by its input: {} {} {} of the time while {}.",
@@ -210,9 +188,7 @@ Outcome InputBound(const Case& about) {
 Outcome InputCpuSaturated(const Case& about) {
   const Facts& facts = about.facts();
   const Feed& in = about.Once(FeedOf);
-  if (!in.found || !in.by_cpu) return Not(in);
-  if (!facts.run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
+  if (!in.found || !in.by_cpu) return {};
   const double capacity = *facts.run.capacity_cores;
   const double time =
       in.devices
@@ -225,10 +201,9 @@ Outcome InputCpuSaturated(const Case& about) {
       "Limited by the CPU that prepares its input: {} {} {} of the time while "
       "all {:g} cores work.",
       Waiters(in), Verb(in), FormatShare(in.idle), capacity);
-  f.evidence.push_back(
-      Held(in, fmt::format("At least {:.0f} % of {:g} cores were busy for "
-                           "{:.0f} % of the time.",
-                           kBusy * 100, capacity, time * 100)));
+  Say(f, fmt::format("At least {:.0f} % of {:g} cores were busy for "
+                     "{:.0f} % of the time.",
+                     kBusy * 100, capacity, time * 100));
   AddLoaders(facts, in, f);
   f.advice =
       "More loaders will not help: there is no core left for them. Make each "
@@ -242,7 +217,7 @@ Outcome InputCpuSaturated(const Case& about) {
 Outcome InputStorageBound(const Case& about) {
   const Facts& facts = about.facts();
   const Feed& in = about.Once(FeedOf);
-  if (!in.found || !in.by_disk) return Not(in);
+  if (!in.found || !in.by_disk) return {};
   const MaybeNumber disk = in.devices.WhileIdle(facts, "disk_busy");
   const MaybeNumber pressure = in.devices.WhileIdle(facts, "psi_io");
   MaybeNumber iowait = in.devices.WhileIdle(facts, "iowait");
@@ -261,9 +236,8 @@ Outcome InputStorageBound(const Case& about) {
       FormatBytes(*in.work.read_bytes_s));
   const auto say = [&](const MaybeNumber& share, const char* what) {
     if (share)
-      f.evidence.push_back(
-          Held(in, fmt::format("While it idled, {} {} of the time.", what,
-                               FormatShare(std::min(1.0, *share)))));
+      Say(f, fmt::format("While it idled, {} {} of the time.", what,
+                         FormatShare(std::min(1.0, *share))));
   };
   say(disk, "the busiest disk was busy");
   say(pressure, "something waited for storage");
@@ -281,9 +255,7 @@ Outcome InputStorageLatency(const Case& about) {
   const Facts& facts = about.facts();
   const Feed& in = about.Once(FeedOf);
   const InputWork& w = in.work;
-  if (!in.found || !in.by_reads || w.loaders == 0) return Not(in);
-  if (!w.sleeps_s)
-    return Outcome::NotEnough("how often its threads slept was not collected");
+  if (!in.found || !in.by_reads || w.loaders == 0 || !w.sleeps_s) return {};
   const double size = *w.read_chars_s / *w.read_calls_s;
   // Reads of a pipe, such as a queue, make nobody wait for storage.
   if (in.devices.WhileIdle(facts, "psi_io").value_or(1) < kWaitsAtAll)
@@ -301,12 +273,12 @@ Outcome InputStorageLatency(const Case& about) {
       Waiters(in), Verb(in), FormatShare(in.idle), FormatBytes(size),
       FormatDuration(static_cast<int64_t>(each_s * 1e9)));
   AddLoaders(facts, in, f);
-  f.evidence.push_back(
-      {fmt::format("{} loader{} slept {:.0f} times a second, and used {:.2f} "
-                   "cores.",
-                   w.loaders, w.loaders == 1 ? "" : "s", *w.sleeps_s,
-                   w.loader_cores),
-       facts.run.begin_ns, facts.run.end_ns});
+  SayOfRun(
+      f, facts,
+      fmt::format("{} loader{} slept {:.0f} times a second, and used {:.2f} "
+                  "cores.",
+                  w.loaders, w.loaders == 1 ? "" : "s", *w.sleeps_s,
+                  w.loader_cores));
   f.advice =
       "Each read waits for its answer. Read more at a time: pack samples into "
       "large files (WebDataset, TFRecord, Parquet), ask for several at once "

@@ -298,12 +298,8 @@ void SayRoom(Finding& f, const Room& room, double bytes_per_s, bool loads) {
 Outcome MemoryLeak(const Case& about) {
   const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
   const SteadySeries& series = about.series();
   const SeriesView memory = series.Find("tree_memory");
-  if (!memory.collected())
-    return Outcome::NotEnough("memory of processes was not collected");
   if (facts.run.wall_ns < kMinRunNs || memory.part().KnownCount() < kMinWindows)
     return Outcome::NotEnough(
         fmt::format("growth is not judged in less than {} and {} samples",

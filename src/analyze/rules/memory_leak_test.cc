@@ -266,7 +266,7 @@ TEST(MemoryLeakTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
   EXPECT_EQ(Ask(MemoryLeak, run.Make()).not_enough_data,
-            "memory of processes was not collected");
+            "the memory of processes was not collected");
 }
 
 }  // namespace

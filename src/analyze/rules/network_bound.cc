@@ -138,15 +138,9 @@ std::optional<Ceiling> FindCeiling(const Facts& facts,
 Outcome NetworkBound(const Case& about) {
   const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
   const SteadySeries& series = about.series();
   const SeriesView receive = series.Find("net_receive");
   const SeriesView send = series.Find("net_send");
-  if (!receive.collected() && !send.collected() && !HasOtherNetworks(facts))
-    return Outcome::NotEnough("network counters were not collected");
   const std::optional<Ceiling> ceiling =
       FindCeiling(facts, series, receive, send);
   if (!ceiling) return {};

@@ -83,7 +83,7 @@ TEST(NetworkBoundTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
   EXPECT_EQ(Ask(NetworkBound, run.Make()).not_enough_data,
-            "network counters were not collected");
+            "network traffic was not collected");
 }
 
 // One process that wakes up often; two interfaces, one way each.

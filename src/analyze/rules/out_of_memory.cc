@@ -151,18 +151,6 @@ void SayCurves(Finding& f, const Facts& facts, const Kills& kills,
 
 Outcome OutOfMemory(const Case& about) {
   const Facts& facts = about.facts();
-  const bool counted =
-      facts.machine.oom_kills ||
-      std::any_of(facts.cgroups.begin(), facts.cgroups.end(),
-                  [](const CgroupFacts& c) { return c.oom_kills.has_value(); });
-  if (!counted) {
-    const bool any_killed = !EndedWhere(facts, [](const Process& row) {
-                               return EndedBySignal(row, SIGKILL);
-                             }).empty();
-    if (!any_killed) return {};
-    return Outcome::NotEnough(
-        "how many were killed for lack of memory was not collected");
-  }
   const std::optional<Kills> kills = KillsOf(facts);
   if (!kills) return {};
   const Victims victims = VictimsOf(facts, *kills);
@@ -173,10 +161,9 @@ Outcome OutOfMemory(const Case& about) {
     return {};
   const ProcessFacts& first = victims.all.front();
 
-  Finding f;
+  Finding f = FindingIn(facts.run.begin_ns,
+                        std::min(first.row.end_ns, facts.run.end_ns));
   f.severity = Severity::kCritical;
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = std::min(first.row.end_ns, facts.run.end_ns);
   PutWhere(f, first);
   f.summary = fmt::format(
       "Killed for lack of memory: {}{}, {} after the start, when {}.",

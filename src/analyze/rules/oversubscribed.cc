@@ -41,22 +41,12 @@ double Wanted(double own, double waiting, double machine, double capacity) {
 
 Outcome Oversubscribed(const Case& about) {
   const Facts& facts = about.facts();
-  if (!facts.run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
   const SteadySeries& series = about.series();
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView wait = series.Find("tree_wait");
   const SeriesView switched = series.Find("tree_switched");
   const SeriesView machine = series.Find("machine_cpu");
-  if (!wait.collected() || !switched.collected())
-    return Outcome::NotEnough(
-        "how long threads waited for a core, or how often they lost it, was "
-        "not collected");
 
   const double capacity = *facts.run.capacity_cores;
   const bool limited = facts.run.cpu_limit_cores.value_or(0) == capacity;

@@ -105,33 +105,20 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
 
 Outcome PageCacheThrash(const Case& about) {
   const Facts& facts = about.facts();
-  std::vector<const CgroupFacts*> limited;
-  for (const CgroupFacts& c : facts.cgroups)
-    if (c.memory_limit_bytes.value_or(0) > 0) limited.push_back(&c);
-  if (limited.empty()) return {};
-  const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
   const SteadySeries& series = about.series();
-  const SeriesView read = series.Find("tree_read");
-  if (!read.collected())
-    return Outcome::NotEnough("what it read was not collected");
+  const double read = series.Find("tree_read").Mean();
   const double cores = facts.run.capacity_cores.value_or(1);
   if (series.Computing().Mean() > kComputes * cores) return {};
-  bool counted = false;
-  for (const CgroupFacts* const c : limited) {
-    if (!c->refaulted_pages) continue;
-    counted = true;
-    const Thrash t = ThrashOf(facts, series, *c);
+  for (const CgroupFacts& c : facts.cgroups) {
+    if (c.memory_limit_bytes.value_or(0) <= 0 || !c.refaulted_pages) continue;
+    const Thrash t = ThrashOf(facts, series, c);
     if (t.full_time >= kMostOfTheTime &&
-        t.cache_bytes >= kCache * *c->memory_limit_bytes &&
+        t.cache_bytes >= kCache * *c.memory_limit_bytes &&
         t.reread_per_s >= kMinBytesPerSec &&
-        t.reread_per_s >= kMinReread * read.Mean() &&
-        read.Mean() >= kMinReread * t.reread_per_s)
-      return {{FindingOn(facts, steady, read.Mean(), t)}, ""};
+        t.reread_per_s >= kMinReread * read &&
+        read >= kMinReread * t.reread_per_s)
+      return {{FindingOn(facts, about.steady(), read, t)}, ""};
   }
-  if (!counted)
-    return Outcome::NotEnough("pages that were read again were not collected");
   return {};
 }
 

@@ -1,44 +1,93 @@
 #include "analyze/rules/rules.h"
 
+#include <signal.h>
+
+#include <algorithm>
+
+#include "analyze/ends.h"
+
 namespace sonde {
+namespace {
+
+bool EndedBy(const Case& about, int signal) {
+  return !EndedWhere(about.facts(), [signal](const Process& row) {
+            return EndedBySignal(row, signal);
+          }).empty();
+}
+
+// Without a limit nothing is throttled.
+bool HasCpuLimit(const Case& about) {
+  return about.facts().run.cpu_limit_cores || about.Has(Input::kThrottling);
+}
+
+bool HasMemoryLimit(const Case& about) {
+  const auto& all = about.facts().cgroups;
+  return std::any_of(all.begin(), all.end(), [](const CgroupFacts& c) {
+    return c.memory_limit_bytes.value_or(0) > 0;
+  });
+}
+
+// Where nobody counts the kills, one that died of the signal may be one.
+bool WasKilled(const Case& about) {
+  return about.Has(Input::kMemoryKills) || EndedBy(about, SIGKILL);
+}
+
+bool HadBusError(const Case& about) {
+  return about.Has(Input::kShm) || EndedBy(about, SIGBUS);
+}
+
+bool HasSeveralCores(const Case& about) {
+  return about.facts().machine.cores != 1;
+}
+
+bool UsesSeveralAccelerators(const Case& about) {
+  return about.accelerators().used.size() > 1;
+}
+
+}  // namespace
 
 std::span<const Rule> Rules() {
+  using enum Input;
   static constexpr Rule kRules[] = {
       {.name = "cpu_bound",
        .question = "does it use all the cores it may use?",
-       .inputs = "CPU time of processes, number of allowed cores",
-       .run = CpuBound},
+       .run = CpuBound,
+       .needs = {kProcessCpu, kAllowedCores},
+       .if_accelerators_wait = true},
       {.name = "one_core_bound",
        .question = "does one thread work while the other cores idle?",
-       .inputs =
-           "CPU time of threads, CPU time of cores, number of allowed cores",
-       .run = OneCoreBound},
+       .run = OneCoreBound,
+       .needs = {kProcessCpu, kAllowedCores},
+       .if_accelerators_wait = true},
       {.name = "hung",
        .question = "does it stand still?",
-       .inputs = "CPU time and bytes of processes",
        .run = Hung,
+       .needs = {kProcessCpu},
+       .part = Part::kRun,
        .place = Place::kEndsTheRun},
       {.name = "disk_bound",
        .question = "does it wait for the disks?",
-       .inputs = "bytes read and written by processes, I/O pressure or how "
-                 "busy disks "
-                 "are",
-       .run = DiskBound},
+       .run = DiskBound,
+       .needs = {kReads | kWrites, kIoPressure | kDisks, kIoPressure | kCores},
+       .if_accelerators_wait = true},
       {.name = "small_files",
        .question = "does it read in many small pieces?",
-       .inputs = "read calls and bytes of processes",
        .run = SmallFiles,
+       .needs = {kReadCalls},
+       .if_accelerators_wait = true,
        .explains = {{CpuBound}, {OneCoreBound}, {DiskBound}}},
       {.name = "oversubscribed",
        .question = "do more threads want to run than there are cores?",
-       .inputs =
-           "waiting times and switches of threads, number of allowed cores",
        .run = Oversubscribed,
+       .needs = {kThreadWait, kSwitches, kAllowedCores},
+       .if_accelerators_wait = true,
        .explains = {{CpuBound}}},
       {.name = "cpu_throttled",
        .question = "does the container's CPU limit hold it back?",
-       .inputs = "the cgroup's throttled time",
        .run = CpuThrottled,
+       .needs = {kThrottling},
+       .if_accelerators_wait = true,
+       .concerns = HasCpuLimit,
        .explains = {{CpuBound},
                     {OneCoreBound},
                     {Oversubscribed},
@@ -46,34 +95,38 @@ std::span<const Rule> Rules() {
                     {SpawnStorm}}},
       {.name = "out_of_memory",
        .question = "was one of its processes killed for lack of memory?",
-       .inputs = "kills of the cgroup or the machine, ends of processes",
        .run = OutOfMemory,
+       .needs = {kMemoryKills},
+       .part = Part::kRun,
+       .concerns = WasKilled,
        .place = Place::kMayEndTheRun,
        .replaces = {MemoryLeak}},
       {.name = "shm_full",
        .question = "did a process end because /dev/shm was full?",
-       .inputs = "how full /dev/shm was, ends of processes",
        .run = ShmFull,
+       .needs = {kShm},
+       .part = Part::kRun,
+       .concerns = HadBusError,
        .place = Place::kMayEndTheRun},
       {.name = "page_cache_thrash",
        .question =
            "does it read files again because its memory limit pushes them out?",
-       .inputs =
-           "the cgroup's memory, limit and refaults, bytes read by processes",
        .run = PageCacheThrash,
+       .needs = {kReads, kReadAgain},
+       .concerns = HasMemoryLimit,
        .explains =
            {{InputStorageBound}, {SmallFiles}, {Alternating}, {OneCoreBound}},
        .replaces = {DiskBound}},
       {.name = "heap_too_small",
        .question = "does collecting garbage take most of the CPU time?",
-       .inputs = "CPU time and names of threads",
        .run = HeapTooSmall,
+       .needs = {kThreadCpu},
        .explains =
            {{CpuBound}, {OneCoreBound}, {Oversubscribed}, {Alternating}}},
       {.name = "spawn_storm",
        .question = "does starting processes take the time?",
-       .inputs = "starts, ends and CPU time of processes",
        .run = SpawnStorm,
+       .needs = {kProcessCpu},
        .explains = {{CpuBound},
                     {OneCoreBound},
                     {Oversubscribed},
@@ -82,35 +135,38 @@ std::span<const Rule> Rules() {
                     {Alternating}}},
       {.name = "memory_leak",
        .question = "does its memory grow without end?",
-       .inputs = "memory of processes",
        .run = MemoryLeak,
+       .needs = {kMemory},
        .place = Place::kMayEndTheRun,
        .explains = {{Swapping}}},
       {.name = "alternating",
        .question = "do computing and I/O take turns?",
-       .inputs = "CPU time and bytes of processes, network, accelerators",
        .run = Alternating,
+       .needs = {kProcessCpu, kReads | kWrites | kNetwork | kAcceleratorUse},
+       .if_accelerators_wait = true,
        .explains =
            {{OneCoreBound}, {DiskBound}, {NetworkBound}, {InterpreterBound}}},
       {.name = "network_bound",
        .question = "does it wait for the network?",
-       .inputs = "bytes of network interfaces, CPU time of threads",
-       .run = NetworkBound},
+       .run = NetworkBound,
+       .needs = {kNetwork},
+       .if_accelerators_wait = true},
       {.name = "swapping",
        .question = "does it wait for memory that was moved to disk?",
-       .inputs = "faults of processes, swap",
        .run = Swapping,
+       .needs = {kFaults, kSwap},
        .explains = {{DiskBound}, {SmallFiles}}},
       {.name = "checkpoint_stall",
        .question = "does it stand still while it saves?",
-       .inputs = "CPU time or accelerators, bytes written",
        .run = CheckpointStall,
+       .needs = {kWrites},
        .explains =
            {{Alternating}, {DiskBound}, {OneCoreBound, 0.3}, {CpuBound, 0.1}}},
       {.name = "input_bound",
        .question = "does the accelerator wait for data?",
-       .inputs = "how busy accelerators are, CPU time and reads of processes",
        .run = InputBound,
+       .needs = {kAcceleratorUse, kProcessCpu},
+       .part = Part::kSteadyAccelerators,
        .explains = {{InputCpuSaturated},
                     {InputStorageBound},
                     {InputStorageLatency},
@@ -121,38 +177,46 @@ std::span<const Rule> Rules() {
                     {Alternating}}},
       {.name = "input_cpu_saturated",
        .question = "does loading its data take all cores?",
-       .inputs = "the same, number of allowed cores",
        .run = InputCpuSaturated,
+       .needs = {kAcceleratorUse, kProcessCpu, kAllowedCores},
+       .part = Part::kSteadyAccelerators,
        .explains = {{CpuBound}}},
       {.name = "input_storage_bound",
        .question = "is the disk its data comes from too slow?",
-       .inputs = "the same, disks or pressure",
        .run = InputStorageBound,
+       .needs = {kAcceleratorUse, kReads, kIoPressure | kDisks | kCores},
+       .part = Part::kSteadyAccelerators,
        .explains = {{DiskBound}}},
       {.name = "input_storage_latency",
        .question = "does each read of its data take long?",
-       .inputs = "the same, calls to read and switches of processes",
        .run = InputStorageLatency,
+       .needs = {kAcceleratorUse, kReadCalls, kSleeps},
+       .part = Part::kSteadyAccelerators,
        .explains = {{SmallFiles}}},
       {.name = "interpreter_bound",
        .question = "does the accelerator wait for one thread of the program?",
-       .inputs = "how busy accelerators are, CPU time of threads",
        .run = InterpreterBound,
+       .needs = {kAcceleratorUse, kProcessCpu},
+       .part = Part::kSteadyAccelerators,
        .explains = {{OneCoreBound}},
        .replaces = {InputBound, InputCpuSaturated, InputStorageBound,
                     InputStorageLatency}},
       {.name = "device_memory_full",
        .question = "is the accelerator's memory at its limit?",
-       .inputs = "memory of accelerators",
-       .run = DeviceMemoryFull},
+       .run = DeviceMemoryFull,
+       .needs = {kAcceleratorMemory},
+       .part = Part::kAccelerators},
       {.name = "throttled",
        .question = "does the accelerator run slower than it could?",
-       .inputs = "how busy accelerators are, their clocks or throttle reasons",
-       .run = Throttled},
+       .run = Throttled,
+       .needs = {kAcceleratorUse, kAcceleratorClocks},
+       .part = Part::kAccelerators},
       {.name = "misplaced_cpu",
        .question = "do threads wait for a core while others are free?",
-       .inputs = "waiting times of threads, CPU time of cores",
        .run = MisplacedCpu,
+       .needs = {kThreadWait, kCores},
+       .if_accelerators_wait = true,
+       .concerns = HasSeveralCores,
        .explains = {{InputCpuSaturated},
                     {InputBound},
                     {InterpreterBound},
@@ -160,33 +224,41 @@ std::span<const Rule> Rules() {
                     {OneCoreBound}}},
       {.name = "gpu_memory_uneven",
        .question = "is the memory of some accelerators fuller?",
-       .inputs = "memory of accelerators",
-       .run = GpuMemoryUneven},
+       .run = GpuMemoryUneven,
+       .needs = {kAcceleratorMemory},
+       .part = Part::kAccelerators,
+       .concerns = UsesSeveralAccelerators},
       {.name = "gpu_fluctuating",
        .question = "does the accelerator stop again and again?",
-       .inputs = "how busy accelerators are",
        .run = GpuFluctuating,
+       .needs = {kAcceleratorUse},
+       .part = Part::kAccelerators,
        .place = Place::kIdleAccelerator},
       {.name = "problem_too_small",
        .question = "is the work too small for the machine?",
-       .inputs = "how busy accelerators are, their memory, CPU time",
        .run = ProblemTooSmall,
+       .needs = {kAcceleratorUse, kAcceleratorMemory, kProcessCpu,
+                 kAllowedCores},
+       .part = Part::kAccelerators,
        .place = Place::kIdleAccelerator},
       {.name = "gpu_underused",
        .question = "is the accelerator idle most of the time?",
-       .inputs = "how busy accelerators are",
        .run = GpuUnderused,
+       .needs = {kAcceleratorUse},
+       .part = Part::kAccelerators,
        .place = Place::kIdleAccelerator},
       {.name = "gpu_memory_full_gpu_free",
        .question =
            "is the accelerator's memory full while it could compute more?",
-       .inputs = "how busy accelerators are, their memory",
        .run = GpuMemoryFullGpuFree,
+       .needs = {kAcceleratorMemory, kAcceleratorUse},
+       .part = Part::kAccelerators,
        .place = Place::kIdleAccelerator},
       {.name = "gpu_and_memory_free",
        .question = "have the accelerator and its memory room?",
-       .inputs = "how busy accelerators are, their memory",
        .run = GpuAndMemoryFree,
+       .needs = {kAcceleratorMemory, kAcceleratorUse},
+       .part = Part::kAccelerators,
        .place = Place::kIdleAccelerator},
   };
   return kRules;

@@ -68,14 +68,7 @@ std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
 
 Outcome ShmFull(const Case& about) {
   const Facts& facts = about.facts();
-  const double total = facts.machine.shm_total_bytes.value_or(0);
-  if (!facts.machine.shm_total_bytes) {
-    const bool any_killed = !EndedWhere(facts, [](const Process& row) {
-                               return EndedBySignal(row, SIGBUS);
-                             }).empty();
-    if (!any_killed) return {};
-    return Outcome::NotEnough("how full /dev/shm was, was not collected");
-  }
+  const double total = *facts.machine.shm_total_bytes;
   if (total <= 0) return {};
   const RegularSeries used = SumCounters(
       facts, facts.series->grid,
@@ -85,10 +78,9 @@ Outcome ShmFull(const Case& about) {
   const ProcessFacts& process = death->process;
   const bool by_signal = EndedBySignal(process.row, SIGBUS);
 
-  Finding f;
+  Finding f = FindingIn(facts.run.begin_ns,
+                        std::min(process.row.end_ns, facts.run.end_ns));
   f.severity = Severity::kCritical;
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = std::min(process.row.end_ns, facts.run.end_ns);
   PutWhere(f, process);
   const bool full = death->used_bytes >= kFull * total;
   f.summary = fmt::format(

@@ -128,16 +128,10 @@ double Payers(const Facts& facts) {
 Outcome SmallFiles(const Case& about) {
   const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (about.AcceleratorsWellUsed()) return {};
   const SteadySeries& series = about.series();
   const SeriesView calls = series.Find("tree_read_calls");
   const SeriesView chars = series.Find("tree_read_chars");
   const SeriesView system = series.Find("tree_system");
-  if (!calls.collected() || !chars.collected())
-    return Outcome::NotEnough("how often it read was not collected");
 
   const double time = series.ShareWhere([&](size_t i) {
     return calls.At(i) >= kMinCalls && chars.At(i) < kSmallBytes * calls.At(i);

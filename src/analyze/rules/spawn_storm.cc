@@ -98,13 +98,8 @@ Outcome SpawnStorm(const Case& about) {
       storm.cpu_ns + static_cast<double>(by_starter.value_or(0));
   if (starting < kMinOfCpu * static_cast<double>(facts.run.cpu_ns.value_or(0)))
     return {};
-  const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
 
-  Finding f = FindingIn(steady.from_ns, steady.to_ns);
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = facts.run.end_ns;
+  Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   const std::string name = Printable(storm.most->name, 24);
   f.summary = fmt::format(
       "It starts {:.0f} processes a second, {} of them {}: starting them takes "

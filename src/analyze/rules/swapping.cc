@@ -28,14 +28,10 @@ constexpr double kMinSwapped = 64e6;
 Outcome Swapping(const Case& about) {
   const Facts& facts = about.facts();
   const Steady& steady = about.steady();
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
   const SteadySeries& series = about.series();
   const SeriesView faults = series.Find("tree_faults");
   const SeriesView psi = series.Find("psi_memory");
   const SeriesView free = series.Find("swap_free");
-  if (!faults.collected() || !facts.machine.swap_total_bytes)
-    return Outcome::NotEnough("faults of processes or swap were not collected");
   const double used = facts.machine.swap_peak_bytes.value_or(0);
   if (used <= 0) return {};
   const double swapped = free.QuantileAt(1) - free.QuantileAt(0);
