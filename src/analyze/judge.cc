@@ -85,6 +85,30 @@ const char* NameOf(Severity severity) {
   return "info";
 }
 
+const char* NameOf(Unit unit) {
+  switch (unit) {
+    case Unit::kCount:
+      return "1";
+    case Unit::kShare:
+      return "share";
+    case Unit::kCores:
+      return "cores";
+    case Unit::kSeconds:
+      return "s";
+    case Unit::kPerSecond:
+      return "1/s";
+    case Unit::kBytes:
+      return "bytes";
+    case Unit::kBytesPerSecond:
+      return "bytes/s";
+    case Unit::kMegahertz:
+      return "MHz";
+    case Unit::kCelsius:
+      return "C";
+  }
+  return "1";
+}
+
 const char* NameOf(RuleState::State state) {
   switch (state) {
     case RuleState::State::kFound:

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/facts.h"
@@ -22,6 +23,28 @@ struct Evidence {
   std::string text;
   int64_t from_ns = kNoTime;  // kNoTime: it is not of a stretch of time
   int64_t to_ns = kNoTime;
+};
+
+// What a number of a finding is counted in.
+enum class Unit {
+  kCount,
+  kShare,  // 0 to 1, of what the number's name says
+  kCores,
+  kSeconds,
+  kPerSecond,
+  kBytes,
+  kBytesPerSecond,
+  kMegahertz,
+  kCelsius,
+};
+const char* NameOf(Unit unit);  // as in docs/report-json.md
+
+// One of the numbers that decided a finding: what its sentences say, for
+// programs. The name is a stable word, and the value is finite.
+struct Number {
+  std::string_view name;  // of a literal
+  double value = 0;
+  Unit unit = Unit::kCount;
 };
 
 // What acting on a finding could win, of the run's wall time: an estimate that
@@ -52,6 +75,7 @@ struct Finding {
   double confidence = 0;  // 0 to 1
   std::string summary;    // one sentence: what limits the program
   std::vector<Evidence> evidence;
+  std::vector<Number> numbers;
   std::string advice;  // what to do, for somebody who does this the first time
   std::optional<Gain> gain;
   int64_t from_ns = 0;

@@ -28,7 +28,6 @@ Json Time(int64_t ns) { return ns == kNoTime ? Json() : Json(ns); }
 Json Text(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
-Json Number(uint32_t number) { return number == 0 ? Json() : Json(number); }
 
 Json ExitOf(const Process& row) {
   switch (row.exit) {
@@ -61,7 +60,7 @@ Json WhereOf(const Where& where) {
           {"pid", where.pid},
           {"process_name", where.process_name},
           {"cmdline", Text(where.cmdline)},
-          {"thread", Number(where.thread)},
+          {"thread", Known(where.thread)},
           {"tid", where.thread == 0 ? Json() : Json(where.tid)},
           {"thread_name", Text(where.thread_name)}};
 }
@@ -72,6 +71,10 @@ Json FindingOf(const Finding& f) {
     evidence.push_back({{"text", e.text},
                         {"from_ns", Time(e.from_ns)},
                         {"to_ns", Time(e.to_ns)}});
+  Json numbers = Json::array();
+  for (const Number& n : f.numbers)
+    numbers.push_back(
+        {{"name", n.name}, {"value", n.value}, {"unit", NameOf(n.unit)}});
   Json gain;
   if (f.gain)
     gain = {{"share", f.gain->share},
@@ -83,6 +86,7 @@ Json FindingOf(const Finding& f) {
           {"confidence", f.confidence},
           {"summary", f.summary},
           {"evidence", std::move(evidence)},
+          {"numbers", std::move(numbers)},
           {"advice", f.advice},
           {"gain", std::move(gain)},
           {"from_ns", f.from_ns},
@@ -109,7 +113,7 @@ Json ProcessOf(const ProcessFacts& p) {
   for (const ThreadFacts& t : p.threads) threads.push_back(ThreadOf(t));
   return {{"number", p.row.number},
           {"pid", p.row.pid},
-          {"parent", Number(p.row.parent)},
+          {"parent", Known(p.row.parent)},
           {"name", p.name},
           {"cmdline", Text(p.cmdline)},
           {"start_ns", Time(p.row.start_ns)},

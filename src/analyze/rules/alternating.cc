@@ -40,17 +40,18 @@ constexpr std::string_view kStorage = "psi_io";
 struct Player {
   std::string_view name;  // of the series
   const char* call;       // in a sentence
+  const char* number;     // as a name of a number
   double least;
   bool loads = false;  // data comes in by it
 };
 constexpr Player kPlayers[] = {
-    {kComputing, "computing", kMinCores},
-    {"tree_read", "reading", kMinBytesPerSec, true},
-    {"tree_write", "writing", kMinBytesPerSec},
-    {kStorage, "the disk", kMinCores},
-    {"net_receive", "receiving", kMinBytesPerSec, true},
-    {"net_send", "sending", kMinBytesPerSec},
-    {"accelerator", "the accelerator", kMinBusy, true},
+    {kComputing, "computing", "computing", kMinCores},
+    {"tree_read", "reading", "reading", kMinBytesPerSec, true},
+    {"tree_write", "writing", "writing", kMinBytesPerSec},
+    {kStorage, "the disk", "disk", kMinCores},
+    {"net_receive", "receiving", "receiving", kMinBytesPerSec, true},
+    {"net_send", "sending", "sending", kMinBytesPerSec},
+    {"accelerator", "the accelerator", "accelerator", kMinBusy, true},
 };
 
 // Of each moment, the part in which something waits for storage or the kernel
@@ -133,6 +134,11 @@ Outcome Alternating(const Case& about) {
     Say(f, fmt::format(
                "One round takes {}.",
                FormatDuration(static_cast<int64_t>(*turns.period_s * 1e9))));
+  for (size_t i = 0; i < turns.members.size(); ++i)
+    PutNumber(f, players[turns.members[i]]->number, turns.shares[i],
+              Unit::kShare);
+  PutNumber(f, "two_at_once", turns.overlap_share, Unit::kShare);
+  PutNumber(f, "period", turns.period_s, Unit::kSeconds);
   f.advice = AdviceOn(Stores(series, turns, players));
   PutGain(f, turns.gain * series.OfRun(),
           "if the shorter parts ran beside the longest");

@@ -31,6 +31,8 @@ TEST(AlternatingTest, FindsTurnsOfComputingAndReading) {
             "Takes turns: computing and reading wait for each other.");
   ASSERT_TRUE(f.gain.has_value());
   EXPECT_NEAR(f.gain->share, 0.5, 0.08);
+  EXPECT_NEAR(NumberOf(f, "computing"), 0.5, 0.08);
+  EXPECT_NEAR(NumberOf(f, "reading"), 0.5, 0.08);
 }
 
 TEST(AlternatingTest, FindsTurnsOfASecondInAnHour) {

@@ -248,6 +248,12 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
                                     Seconds(finder.SecondsOf(first)),
                                     FormatBytes(finder.BytesOf(first))),
                         finder.BeginOf(first), finder.EndOf(first)});
+  PutNumber(f, "saves", count, Unit::kCount);
+  PutNumber(f, "of_run", share, Unit::kShare);
+  PutNumber(f, "saved", sum.bytes, Unit::kBytes);
+  PutNumber(f, "each", sum.seconds / count, Unit::kSeconds);
+  PutNumber(f, "longest", sum.longest_s, Unit::kSeconds);
+  PutNumber(f, "in_fsync", sum.synced_s / sum.seconds, Unit::kShare);
   const bool synced = sum.synced_s >= kMinSynced * sum.seconds;
   if (synced)
     Say(f, fmt::format("It waited in fsync for {} of this time.",

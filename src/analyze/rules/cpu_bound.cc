@@ -109,6 +109,12 @@ Outcome CpuBound(const Case& about) {
         fmt::format("{} of the CPU time was spent in the kernel, not in the "
                     "program's own code.",
                     FormatShare(kernel)));
+  PutTime(f, time);
+  PutNumber(f, "own_cores", own, Unit::kCores);
+  PutNumber(f, "allowed_cores", capacity, Unit::kCores);
+  PutNumber(f, "other_cores", facts.machine.other_cores, Unit::kCores);
+  PutNumber(f, "steal_cores", steal, Unit::kCores);
+  PutNumber(f, "kernel_share", KernelShare(facts), Unit::kShare);
   const double estimated =
       run.cpu_ns.value_or(0) > 0
           ? static_cast<double>(run.unattributed_cpu_ns.value_or(0)) /

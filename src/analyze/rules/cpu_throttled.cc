@@ -65,6 +65,10 @@ Outcome CpuThrottled(const Case& about) {
       static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
   Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
   const std::vector<Pool> pools = about.pools();
+  PutNumber(f, "throttled_periods", periods, Unit::kShare);
+  PutNumber(f, "throttled", waited / 1e9, Unit::kSeconds);
+  PutNumber(f, "own_cores", used / wall, Unit::kCores);
+  PutNumber(f, "limit_cores", cores, Unit::kCores);
   const bool crowded = cores && static_cast<double>(ThreadsIn(pools)) >
                                     std::max(1.0, std::floor(*cores));
   if (crowded) Say(f, fmt::format("{} want to run.", CallPools(pools)));

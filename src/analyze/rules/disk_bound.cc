@@ -120,6 +120,14 @@ Outcome DiskBound(const Case& about) {
                          ? fmt::format(", {:.2f} of them in the kernel",
                                        std::min(cpu.Mean(), system.Mean()))
                          : ""));
+  PutTime(f, time);
+  PutNumber(f, "waited", stall, Unit::kShare);
+  if (busy.collected())
+    PutNumber(f, "disk_busy", std::min(1.0, busy.Mean()), Unit::kShare);
+  PutNumber(f, "read", read.Mean(), Unit::kBytesPerSecond);
+  PutNumber(f, "written", write.Mean(), Unit::kBytesPerSecond);
+  if (all > 0) PutNumber(f, "of_disks", std::min(1.0, own / all), Unit::kShare);
+  PutNumber(f, "own_cores", cpu.Mean(), Unit::kCores);
   if (const ProcessFacts* const mover = Mover(facts)) {
     PutWhere(f, *mover);
     Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));

@@ -37,6 +37,10 @@ TEST(DiskBoundTest, FiresWhenTheProgramWaitsForABusyDisk) {
   ASSERT_TRUE(f.gain.has_value());
   EXPECT_NEAR(f.gain->share, 0.9, 0.01);
   EXPECT_GT(f.confidence, 0.9);
+  EXPECT_NEAR(NumberOf(f, "waited"), 0.9, 0.01);
+  EXPECT_NEAR(NumberOf(f, "disk_busy"), 0.97, 0.01);
+  EXPECT_NEAR(NumberOf(f, "read"), 100e6, 1e6);
+  EXPECT_NEAR(NumberOf(f, "of_disks"), 100.0 / 111, 0.01);
 }
 
 TEST(DiskBoundTest, WritingIsToldFromReading) {

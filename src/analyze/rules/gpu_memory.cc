@@ -88,6 +88,7 @@ Finding Begin(const Accelerators& devices, const Votes& votes) {
   Finding f = FindingIn(devices.from_ns, devices.to_ns);
   if (votes.share() < kMost) f.severity = Severity::kInfo;
   f.confidence = std::min(0.9, 0.4 + 0.5 * votes.share());
+  PutNumber(f, "stretches", votes.share(), Unit::kShare);
   return f;
 }
 
@@ -124,6 +125,8 @@ Outcome Free(const Case& about, bool full) {
                          CallDevices(found),
                          found.size() == 1 ? "its" : "their");
   for (const Accelerator* const d : found) SayUse(f, *d);
+  PutNumber(f, "busy", found[0]->busy_mean, Unit::kShare);
+  PutNumber(f, "memory_share", found[0]->memory_mean, Unit::kShare);
   Say(f, Words(most));
   f.advice =
       full ? "A larger batch does not fit. Make what is in memory smaller: "
@@ -145,6 +148,11 @@ Outcome DeviceMemoryFull(const Case& about) {
   for (const Accelerator& d : devices.used) {
     const double peak = d.facts->memory_peak_share.value_or(0);
     if (!d.memory_known() || peak <= kFull) continue;
+    if (full.empty()) {
+      PutNumber(f, "memory_peak_share", peak, Unit::kShare);
+      PutNumber(f, "memory_share", d.memory_mean, Unit::kShare);
+      PutNumber(f, "memory_total", d.facts->memory_total_bytes, Unit::kBytes);
+    }
     full.push_back(&d);
     Say(f, fmt::format("{} used at most {} of its {} ({}), {} on average.",
                        d.Call(), FormatBytes(*d.facts->memory_peak_bytes),
@@ -192,6 +200,8 @@ Outcome GpuMemoryUneven(const Case& about) {
       "{}.",
       (*most)->facts->index, FormatShare((*most)->memory_mean),
       (*least)->facts->index, FormatShare((*least)->memory_mean));
+  PutNumber(f, "fullest", (*most)->memory_mean, Unit::kShare);
+  PutNumber(f, "emptiest", (*least)->memory_mean, Unit::kShare);
   for (const Accelerator* const d : all) SayUse(f, *d);
   Say(f, Words(votes));
   f.advice =

@@ -40,6 +40,10 @@ void SayBusy(Finding& f, const Accelerator& d) {
                      FormatShare(Quantile(values, 0.95))));
 }
 
+std::string Duration(double seconds) {
+  return FormatDuration(static_cast<int64_t>(seconds * 1e9));
+}
+
 // The parts of the judged time that are less than half busy: their share, and
 // the longest stretch of them as windows.
 struct LowParts {
@@ -92,6 +96,7 @@ Outcome GpuUnderused(const Case& about) {
          d.busy.grid.TimeOf(parts.from), d.busy.grid.TimeOf(parts.to)});
   }
   if (low.empty()) return {};
+  PutNumber(f, "busy", worst, Unit::kShare);
   f.summary = fmt::format("{} {} used by {} only.", CallDevices(low),
                           low.size() == 1 ? "is" : "are", FormatShare(worst));
   f.advice =
@@ -108,7 +113,7 @@ Outcome GpuFluctuating(const Case& about) {
   const Accelerators& devices = about.accelerators();
   std::vector<const Accelerator*> unsteady;
   Finding f = FindingIn(devices.from_ns, devices.to_ns);
-  std::string every;
+  MaybeNumber period_s;
   double idle = 0;
   for (const Accelerator& d : devices.used) {
     const std::vector<double> values = d.busy.KnownValues();
@@ -119,19 +124,18 @@ Outcome GpuFluctuating(const Case& about) {
     idle = std::max(idle, 1 - d.busy_mean);
     SayBusy(f, d);
     if (const auto period = PeriodOf(d.busy)) {
-      every = fmt::format(
-          ", again every {}",
-          FormatDuration(static_cast<int64_t>(period->seconds * 1e9)));
-      Say(f, fmt::format(
-                 "It rests every {} ({:.0f} times).",
-                 FormatDuration(static_cast<int64_t>(period->seconds * 1e9)),
-                 period->cycles));
+      period_s = period->seconds;
+      Say(f, fmt::format("It rests every {} ({:.0f} times).",
+                         Duration(*period_s), period->cycles));
     }
   }
   if (unsteady.empty()) return {};
-  f.summary = fmt::format("{} {} to rest and to full work in turns{}.",
-                          CallDevices(unsteady),
-                          unsteady.size() == 1 ? "goes" : "go", every);
+  f.summary =
+      fmt::format("{} {} to rest and to full work in turns{}.",
+                  CallDevices(unsteady), unsteady.size() == 1 ? "goes" : "go",
+                  period_s ? ", again every " + Duration(*period_s) : "");
+  PutNumber(f, "idle", idle, Unit::kShare);
+  PutNumber(f, "period", period_s, Unit::kSeconds);
   f.advice =
       "Something stops the accelerator again and again. Find what the program "
       "does at these moments: loading the next batch (prefetch it), "
@@ -139,7 +143,7 @@ Outcome GpuFluctuating(const Case& about) {
       "of their own). All curves one above the other: sonde export " +
       ShellWord(facts.store->path(), 4096) + " --to chrome";
   f.gain = Gain{idle * devices.OfRun(facts), "if it never rested"};
-  f.confidence = every.empty() ? 0.7 : 0.9;
+  f.confidence = period_s ? 0.9 : 0.7;
   return {{std::move(f)}, ""};
 }
 
@@ -151,12 +155,15 @@ Outcome ProblemTooSmall(const Case& about) {
   const double cpu_high = Quantile(cores, 0.95) / *facts.run.capacity_cores;
   if (cores.empty() || cpu_high >= kHigh) return {};
   Finding f = FindingIn(devices.from_ns, devices.to_ns);
+  double busiest = 0, fullest = 0;
   for (const Accelerator& d : devices.used) {
     // Memory that nobody knows of may be full.
     if (!d.busy_known() || !d.memory_known()) return {};
     const double busy = Quantile(d.busy.KnownValues(), 0.95);
     const double memory = Quantile(d.memory.KnownValues(), 0.95);
     if (busy >= kHigh || memory >= kHigh) return {};
+    busiest = std::max(busiest, busy);
+    fullest = std::max(fullest, memory);
     Say(f,
         fmt::format("{}: for 95 % of the time at most {} busy, at most {} of "
                     "its memory used.",
@@ -167,6 +174,9 @@ Outcome ProblemTooSmall(const Case& about) {
       fmt::format("The program used at most {} of the cores it may use, for "
                   "95 % of the time.",
                   FormatShare(cpu_high)));
+  PutNumber(f, "busy_p95", busiest, Unit::kShare);
+  PutNumber(f, "memory_p95", fullest, Unit::kShare);
+  PutNumber(f, "cpu_p95", cpu_high, Unit::kShare);
   f.summary =
       "The problem is small for this machine: neither the cores nor the "
       "accelerator nor its memory are used to capacity.";

@@ -128,6 +128,10 @@ Outcome HeapTooSmall(const Case& about) {
                    1.0, static_cast<double>(t.cpu_ns.value_or(0)) / all))));
     break;  // most CPU first
   }
+  PutNumber(f, "collecting", share, Unit::kShare);
+  PutNumber(f, "collecting_cores", most.gc_ns / wall, Unit::kCores);
+  PutNumber(f, "own_cores", all / wall, Unit::kCores);
+  PutNumber(f, "memory", process.rss_peak_bytes, Unit::kBytes);
   const std::string limit = WordOf(process.cmdline, "-Xmx");
   if (process.rss_peak_bytes)
     Say(f, fmt::format(

@@ -88,6 +88,10 @@ Outcome Hung(const Case& about) {
   Say(f, fmt::format("That is {} of the run, with less than 1 % of a core and "
                      "4 KiB/s of reads and writes.",
                      FormatShare(share_of(*found))));
+  PutNumber(f, "stood_still",
+            static_cast<double>(Elapsed(found->from_ns, found->to_ns)) / 1e9,
+            Unit::kSeconds);
+  PutNumber(f, "of_run", share_of(*found), Unit::kShare);
   // What they slept in before they went on is not kept.
   if (found->to_the_end)
     for (std::string& sleeper :

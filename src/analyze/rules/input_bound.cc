@@ -108,6 +108,12 @@ Finding Begin(const Facts& facts, const Feed& in) {
                   in.by_self ? "prepares the data itself, between the steps"
                              : "waits as well"));
   PutWhere(f, consumer);
+  PutNumber(f, "idle", in.idle, Unit::kShare);
+  PutNumber(f, "main_thread_cores", in.work.consumer_cores, Unit::kCores);
+  PutNumber(f, "own_cores", in.work.tree_cores, Unit::kCores);
+  PutNumber(f, "loader_cores", in.work.loader_cores, Unit::kCores);
+  PutNumber(f, "read", in.work.read_bytes_s, Unit::kBytesPerSecond);
+  PutNumber(f, "read_calls", in.work.read_calls_s, Unit::kPerSecond);
   f.gain = Gain{in.idle * in.devices.OfRun(facts),
                 "if the accelerator never waited"};
   f.confidence = (in.by_cpu ? 0.85 : 0.7) * std::min(1.0, 0.7 + in.idle);
@@ -204,6 +210,8 @@ Outcome InputCpuSaturated(const Case& about) {
   Say(f, fmt::format("At least {:.0f} % of {:g} cores were busy for "
                      "{:.0f} % of the time.",
                      kBusy * 100, capacity, time * 100));
+  PutTime(f, time);
+  PutNumber(f, "allowed_cores", capacity, Unit::kCores);
   AddLoaders(facts, in, f);
   f.advice =
       "More loaders will not help: there is no core left for them. Make each "
@@ -239,6 +247,9 @@ Outcome InputStorageBound(const Case& about) {
       Say(f, fmt::format("While it idled, {} {} of the time.", what,
                          FormatShare(std::min(1.0, *share))));
   };
+  PutNumber(f, "disk_busy", disk, Unit::kShare);
+  PutNumber(f, "waited", pressure, Unit::kShare);
+  PutNumber(f, "iowait", iowait, Unit::kShare);
   say(disk, "the busiest disk was busy");
   say(pressure, "something waited for storage");
   say(iowait, "the cores idled for that reason");
@@ -279,6 +290,9 @@ Outcome InputStorageLatency(const Case& about) {
                   "cores.",
                   w.loaders, w.loaders == 1 ? "" : "s", *w.sleeps_s,
                   w.loader_cores));
+  PutNumber(f, "bytes_a_call", size, Unit::kBytes);
+  PutNumber(f, "call_time", each_s, Unit::kSeconds);
+  PutNumber(f, "sleeps", w.sleeps_s, Unit::kPerSecond);
   f.advice =
       "Each read waits for its answer. Read more at a time: pack samples into "
       "large files (WebDataset, TFRecord, Parquet), ask for several at once "

@@ -86,6 +86,8 @@ Outcome InterpreterBound(const Case& about) {
     if (d.busy_known())
       Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
                          FormatShare(d.busy_mean)));
+  PutTime(f, filled.time);
+  PutNumber(f, "idle", idle, Unit::kShare);
   f.advice = fmt::format(
       "{} cannot hand out work as fast as the accelerator does it. Hand out "
       "more at a time: a larger batch, {}fused operations or graphs (CUDA "

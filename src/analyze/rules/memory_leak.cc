@@ -290,6 +290,8 @@ void SayRoom(Finding& f, const Room& room, double bytes_per_s, bool loads) {
   else
     f.summary += fmt::format("; {} is reached in {}", room.of, InWords(left));
   Say(f, fmt::format("{} were left of {}.", FormatBytes(room.bytes), room.of));
+  PutNumber(f, "left", room.bytes, Unit::kBytes);
+  PutNumber(f, "full_in", left, Unit::kSeconds);
   if (left < kSoonSeconds && !loads) f.severity = Severity::kCritical;
 }
 
@@ -333,6 +335,10 @@ Outcome MemoryLeak(const Case& about) {
                      trend.steps > 0 ? fmt::format(" in {} steps", trend.steps)
                                      : " steadily",
                      std::max(growth->chance, 1e-9)));
+  PutNumber(f, "growth", growth->bytes_per_s, Unit::kBytesPerSecond);
+  PutNumber(f, "from", trend.from, Unit::kBytes);
+  PutNumber(f, "to", trend.to, Unit::kBytes);
+  PutNumber(f, "chance", growth->chance, Unit::kShare);
   if (loads)
     Say(f, "That is about what it read or received: it may be loading data.");
   if (const std::optional<Room> room = RoomOf(facts))

@@ -40,6 +40,8 @@ TEST(MemoryLeakTest, SaysWhenMemoryWillEnd) {
                            "minutes"),
             std::string::npos)
       << f.summary;
+  EXPECT_NEAR(NumberOf(f, "growth"), 20e6, 2e6);
+  EXPECT_NEAR(NumberOf(f, "left"), 12e9, 1);
 }
 
 TEST(MemoryLeakTest, TheNearestLimitCounts) {

@@ -72,6 +72,10 @@ Outcome MisplacedCpu(const Case& about) {
     SayOfRun(f, facts,
              fmt::format("It was started with leave to use {:g} of {:g} cores.",
                          *run.allowed_cores, *run.cores));
+  PutTime(f, yes / all);
+  PutNumber(f, "waiting_threads", waited, Unit::kCount);
+  PutNumber(f, "free_cores", free, Unit::kCores);
+  PutNumber(f, "allowed_cores", run.allowed_cores, Unit::kCores);
   double switched = 0;
   for (const ProcessFacts& p : facts.processes)
     switched += p.involuntary_switches.value_or(0);

@@ -167,6 +167,10 @@ Outcome NetworkBound(const Case& about) {
       series.Find("psi_io").collected() || series.Find("disk_busy").collected();
   Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cores,
                      disks_known ? ", and nothing waited for disks" : ""));
+  PutTime(f, time);
+  PutNumber(f, ceiling->receives ? "received" : "sent", rate,
+            Unit::kBytesPerSecond);
+  PutNumber(f, "own_cores", cores, Unit::kCores);
   f.advice = fmt::format(
       "More cores or faster disks will not help. Move less (compress, cache "
       "what is fetched again, fetch only what is needed), bring the data "

@@ -79,6 +79,9 @@ Finding Begin(const CoreJudge& judge, double time, double free,
   f.confidence = sureness * std::min(1.0, 0.6 + 0.4 * (time - kMostOfTheTime) /
                                                     (1 - kMostOfTheTime));
   AddGain(judge, time, free, f);
+  PutTime(f, time);
+  PutNumber(f, "free_cores", free, Unit::kCores);
+  PutNumber(f, "allowed_cores", judge.capacity, Unit::kCores);
   return f;
 }
 
@@ -161,6 +164,8 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   const MaybeNumber share = t != nullptr   ? t->cpu_share
                             : p != nullptr ? p->cpu_share
                                            : MaybeNumber();
+  PutNumber(f, "thread_cores", ran, Unit::kCores);
+  PutNumber(f, "cpu_share", share, Unit::kShare);
   if (share)
     SayOfRun(f, judge.facts,
              fmt::format("It used {} of all CPU time of the run.",
@@ -243,6 +248,9 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
                        OthersUsed(facts, facts.judged.other_cores.value_or(0)) +
                            " meanwhile.",
                        chain.ready));
+  PutNumber(f, "own_cores", chain.used, Unit::kCores);
+  PutNumber(f, "ready_cores", chain.ready, Unit::kCores);
+  PutNumber(f, "busiest_thread_share", chain.greatest, Unit::kShare);
   if (chain.waiting > 0)
     SayOfRun(
         f, facts,

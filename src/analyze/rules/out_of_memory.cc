@@ -182,6 +182,11 @@ Outcome OutOfMemory(const Case& about) {
   if (!more.empty())
     Say(f, fmt::format("{} of its processes were killed; after the first: {}.",
                        victims.all.size(), more));
+  PutNumber(f, "killed", static_cast<double>(victims.all.size()), Unit::kCount);
+  PutNumber(f, "after", SecondsAt(facts, first.row.end_ns), Unit::kSeconds);
+  PutNumber(f, "memory", first.rss_peak_bytes, Unit::kBytes);
+  if (kills->cgroup != nullptr)
+    PutNumber(f, "limit", kills->cgroup->memory_limit_bytes, Unit::kBytes);
   f.advice = fmt::format(
       "{}Or use less: fewer workers (each has its own copy of what it "
       "changes), "

@@ -77,6 +77,11 @@ Outcome Oversubscribed(const Case& about) {
                   kNearly * kTimesCores, time * 100, wait.Mean()));
   Say(f, fmt::format("They were taken off their core {:.0f} times a second.",
                      switched.Mean()));
+  PutTime(f, time);
+  PutNumber(f, "ready_threads", wanted, Unit::kCount);
+  PutNumber(f, "waiting_threads", wait.Mean(), Unit::kCount);
+  PutNumber(f, "allowed_cores", capacity, Unit::kCores);
+  PutNumber(f, "switches", switched.Mean(), Unit::kPerSecond);
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (!groups.empty()) {
     f.where = groups[0].Look();

@@ -86,6 +86,11 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
     total += p.io.read_bytes.value_or(0);
   Say(f, fmt::format("In all it read {} from storage, {:.1f} times the limit.",
                      FormatBytes(total), total / limit));
+  PutTime(f, t.full_time);
+  PutNumber(f, "read", read, Unit::kBytesPerSecond);
+  PutNumber(f, "read_again", t.reread_per_s, Unit::kBytesPerSecond);
+  PutNumber(f, "limit", limit, Unit::kBytes);
+  PutNumber(f, "cached", t.cache_bytes, Unit::kBytes);
   if (const ProcessFacts* const reader = Reader(facts)) {
     PutWhere(f, *reader);
     Say(f, fmt::format("Most of it was read by {}.", CallProcess(*reader)));

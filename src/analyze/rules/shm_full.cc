@@ -98,6 +98,9 @@ Outcome ShmFull(const Case& about) {
   if (const std::string curve = CurveUntil(facts, used, process.row.end_ns);
       !curve.empty())
     Say(f, fmt::format("In use: {}.", curve));
+  PutNumber(f, "used", death->used_bytes, Unit::kBytes);
+  PutNumber(f, "size", total, Unit::kBytes);
+  PutNumber(f, "after", SecondsAt(facts, process.row.end_ns), Unit::kSeconds);
   f.advice =
       "Give it more: docker run --shm-size=8g (or --ipc=host), in Kubernetes "
       "an "

@@ -184,6 +184,12 @@ Outcome SmallFiles(const Case& about) {
   if (waits)
     Say(f, fmt::format("Something waited for storage {} of the time.",
                        FormatShare(stalled)));
+  PutTime(f, time);
+  PutNumber(f, "read_calls", calls.Mean(), Unit::kPerSecond);
+  PutNumber(f, "bytes_a_call", each, Unit::kBytes);
+  PutNumber(f, "read", chars.Mean(), Unit::kBytesPerSecond);
+  PutNumber(f, "call_cost", cost_share, Unit::kShare);
+  PutNumber(f, "waited", stalled, Unit::kShare);
   if (const ProcessFacts* const caller = Caller(facts)) {
     PutWhere(f, *caller);
     Say(f, fmt::format("Most calls were made by {}.", CallProcess(*caller)));

@@ -114,6 +114,14 @@ Outcome SpawnStorm(const Case& about) {
              FormatDuration(static_cast<int64_t>(storm.wall_ns / storm.count)),
              FormatShare(static_cast<double>(storm.most->count) / storm.count),
              name));
+  PutNumber(f, "processes", storm.count, Unit::kCount);
+  PutNumber(f, "starts", rate, Unit::kPerSecond);
+  PutNumber(f, "life", storm.wall_ns / storm.count / 1e9, Unit::kSeconds);
+  if (facts.run.cpu_ns.value_or(0) > 0)
+    PutNumber(
+        f, "cpu_share",
+        std::min(1.0, storm.cpu_ns / static_cast<double>(*facts.run.cpu_ns)),
+        Unit::kShare);
   if (facts.run.cpu_ns.value_or(0) > 0 && storm.cpu_ns > 0)
     Say(f, fmt::format("Together they used {}, {} of the run's CPU time.",
                        FormatDuration(static_cast<int64_t>(storm.cpu_ns)),

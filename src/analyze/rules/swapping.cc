@@ -50,6 +50,11 @@ Outcome Swapping(const Case& about) {
                      "swap were in use.",
                      time * 100, FormatBytes(used),
                      FormatBytes(*facts.machine.swap_total_bytes)));
+  PutTime(f, time);
+  PutNumber(f, "faults", faults.Mean(), Unit::kPerSecond);
+  PutNumber(f, "swap_used", used, Unit::kBytes);
+  if (psi.collected())
+    PutNumber(f, "waited", std::min(1.0, psi.Mean()), Unit::kShare);
   if (psi.collected())
     Say(f, fmt::format("Something waited for memory {} of the time.",
                        FormatShare(std::min(1.0, psi.Mean()))));

@@ -134,6 +134,12 @@ Outcome Throttled(const Case& about) {
                fmt::format("It was at most {:.0f} degrees hot.",
                            *s.device->facts->temperature_peak_c));
   }
+  PutTime(f, time);
+  PutNumber(f, "clock", worst.clock, Unit::kShare);
+  if (worst.highest > 0)
+    PutNumber(f, "highest_clock", worst.highest, Unit::kMegahertz);
+  PutNumber(f, "hottest", worst.device->facts->temperature_peak_c,
+            Unit::kCelsius);
   f.advice =
       worst.by_heat
           ? "Cool it better: free its air flow, look at its fans, lower the "

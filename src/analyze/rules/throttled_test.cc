@@ -27,6 +27,9 @@ TEST(ThrottledTest, HeatIsAlwaysWorthAWord) {
             "GPU 0 is held back by heat, for 50.0 % of the time it works.");
   ASSERT_TRUE(f.gain);
   EXPECT_NEAR(f.gain->share, 0.5 * 0.2 * 0.95, 0.02);
+  EXPECT_NEAR(NumberOf(f, "time"), 0.5, 0.02);
+  EXPECT_NEAR(NumberOf(f, "clock"), 0.8, 0.01);
+  EXPECT_NEAR(NumberOf(f, "highest_clock"), 1500, 1);
   EXPECT_EQ(Slowed(2, 1).findings.size(), 1u) << "also before the clock falls";
   EXPECT_EQ(Slowed(2, 0.6).findings[0].severity, Severity::kCritical);
 }

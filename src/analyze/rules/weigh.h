@@ -4,7 +4,9 @@
 #define SONDE_ANALYZE_RULES_WEIGH_H_
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "analyze/rule.h"
@@ -42,6 +44,17 @@ inline void Say(Finding& f, std::string text) {
 // A fact about the whole run.
 inline void SayOfRun(Finding& f, const Facts& facts, std::string text) {
   f.evidence.push_back({std::move(text), facts.run.begin_ns, facts.run.end_ns});
+}
+
+// A number that the sentences of a finding tell, if it is known.
+inline void PutNumber(Finding& f, std::string_view name,
+                      const MaybeNumber& value, Unit unit) {
+  if (value && std::isfinite(*value)) f.numbers.push_back({name, *value, unit});
+}
+
+// For how much of the steady time the finding held.
+inline void PutTime(Finding& f, double share) {
+  PutNumber(f, "time", share, Unit::kShare);
 }
 
 inline void PutGain(Finding& f, double share, std::string how,
