@@ -34,17 +34,6 @@ constexpr double kNoCode = 0.20;
 constexpr double kOccupied = 0.50;
 constexpr double kComputes = 0.80;  // of a core: a thread that works
 
-// Who moved most bytes to and from storage; null if nobody.
-const ProcessFacts* Mover(const Facts& facts) {
-  const auto moved = [](const ProcessFacts& p) {
-    return p.io.read_bytes.value_or(0) + p.io.write_bytes.value_or(0);
-  };
-  const ProcessFacts* best = nullptr;
-  for (const ProcessFacts& p : facts.processes)
-    if (moved(p) > (best != nullptr ? moved(*best) : 0)) best = &p;
-  return best;
-}
-
 const char* AdviceOn(double read, double write) {
   if (read >= write)
     return "The disk cannot deliver faster, so more cores will not help. Read "
@@ -128,7 +117,10 @@ Outcome DiskBound(const Case& about) {
   PutNumber(f, "written", write.Mean(), Unit::kBytesPerSecond);
   if (all > 0) PutNumber(f, "of_disks", std::min(1.0, own / all), Unit::kShare);
   PutNumber(f, "own_cores", cpu.Mean(), Unit::kCores);
-  if (const ProcessFacts* const mover = Mover(facts)) {
+  if (const ProcessFacts* const mover =
+          WhoHasMost(facts, [](const ProcessFacts& p) {
+            return p.io.read_bytes.value_or(0) + p.io.write_bytes.value_or(0);
+          })) {
     PutWhere(f, *mover);
     Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));
   }

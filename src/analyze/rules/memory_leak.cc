@@ -238,16 +238,6 @@ bool KeepsItsInput(const Growth& growth, const SteadySeries& series,
   return false;
 }
 
-// Who had most memory; null if nobody was sampled.
-const ProcessFacts* Largest(const Facts& facts) {
-  const ProcessFacts* best = nullptr;
-  for (const ProcessFacts& p : facts.processes)
-    if (p.rss_peak_bytes.value_or(0) >
-        (best != nullptr ? *best->rss_peak_bytes : 0))
-      best = &p;
-  return best;
-}
-
 // Pages that they share may matter in the sum.
 bool SeveralAreLarge(const Facts& facts) {
   return std::count_if(facts.processes.begin(), facts.processes.end(),
@@ -314,7 +304,10 @@ Outcome MemoryLeak(const Case& about) {
   if (!growth) growth = GrowthOfOne(facts, series);
   if (!growth) return {};
   const ProcessFacts* const process =
-      growth->process != nullptr ? growth->process : Largest(facts);
+      growth->process != nullptr ? growth->process
+                                 : WhoHasMost(facts, [](const ProcessFacts& p) {
+                                     return p.rss_peak_bytes.value_or(0);
+                                   });
   if (process != nullptr && FillsAHeap(*process)) return {};
   const bool short_run = facts.run.wall_ns < kShortRunNs;
   const bool loads = KeepsItsInput(*growth, series, short_run);

@@ -54,16 +54,6 @@ Thrash ThrashOf(const Facts& facts, const SteadySeries& series,
           series.Of(all[2]).Mean() * kPageBytes};
 }
 
-// Who read most from storage; null if nobody.
-const ProcessFacts* Reader(const Facts& facts) {
-  const ProcessFacts* best = nullptr;
-  for (const ProcessFacts& p : facts.processes)
-    if (p.io.read_bytes.value_or(0) >
-        (best != nullptr ? *best->io.read_bytes : 0))
-      best = &p;
-  return best;
-}
-
 Finding FindingOn(const Facts& facts, const Steady& steady, double read,
                   const Thrash& t) {
   const double limit = *t.cgroup->memory_limit_bytes;
@@ -91,7 +81,9 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
   PutNumber(f, "read_again", t.reread_per_s, Unit::kBytesPerSecond);
   PutNumber(f, "limit", limit, Unit::kBytes);
   PutNumber(f, "cached", t.cache_bytes, Unit::kBytes);
-  if (const ProcessFacts* const reader = Reader(facts)) {
+  if (const ProcessFacts* const reader = WhoHasMost(
+          facts,
+          [](const ProcessFacts& p) { return p.io.read_bytes.value_or(0); })) {
     PutWhere(f, *reader);
     Say(f, fmt::format("Most of it was read by {}.", CallProcess(*reader)));
   }

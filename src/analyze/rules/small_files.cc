@@ -89,18 +89,6 @@ bool FillsCache(const Facts& facts, const SteadySeries& series,
   return cached.At(series.size() - 1) - cached.At(half) >= kKept * read;
 }
 
-// Who made most read calls; null if nobody.
-const ProcessFacts* Caller(const Facts& facts) {
-  const ProcessFacts* best = nullptr;
-  double most = 0;
-  for (const ProcessFacts& p : facts.processes)
-    if (p.io.read_calls.value_or(0) > most) {
-      most = *p.io.read_calls;
-      best = &p;
-    }
-  return best;
-}
-
 // The processes whose time in the kernel was sampled had most of the CPU time.
 bool KernelKnown(const Facts& facts) {
   double shorts = 0;
@@ -190,7 +178,9 @@ Outcome SmallFiles(const Case& about) {
   PutNumber(f, "read", chars.Mean(), Unit::kBytesPerSecond);
   PutNumber(f, "call_cost", cost_share, Unit::kShare);
   PutNumber(f, "waited", stalled, Unit::kShare);
-  if (const ProcessFacts* const caller = Caller(facts)) {
+  if (const ProcessFacts* const caller = WhoHasMost(
+          facts,
+          [](const ProcessFacts& p) { return p.io.read_calls.value_or(0); })) {
     PutWhere(f, *caller);
     Say(f, fmt::format("Most calls were made by {}.", CallProcess(*caller)));
   }

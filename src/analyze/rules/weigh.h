@@ -64,6 +64,15 @@ inline void PutGain(Finding& f, double share, std::string how,
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }
 
+// The process that has most of something; null if none has any.
+inline const ProcessFacts* WhoHasMost(const Facts& facts,
+                                      double (*of)(const ProcessFacts&)) {
+  const ProcessFacts* best = nullptr;
+  for (const ProcessFacts& p : facts.processes)
+    if (of(p) > (best != nullptr ? of(*best) : 0)) best = &p;
+  return best;
+}
+
 inline void PutWhere(Finding& f, const ProcessFacts& process) {
   f.where.process = process.row.number;
   f.where.pid = process.row.pid;
