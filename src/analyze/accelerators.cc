@@ -100,6 +100,12 @@ double MeanOf(const RegularSeries& series) {
 
 double Accelerators::IdleShare() const { return MeanOf(idle); }
 
+bool Accelerators::WellUsed() const {
+  const bool own = std::any_of(used.begin(), used.end(),
+                               [](const Accelerator& one) { return one.own; });
+  return own && judged() && busy_known() && IdleShare() <= 1 - kWellUsed;
+}
+
 double Accelerators::OfRun(const Facts& facts) const {
   const double run_ns = static_cast<double>(facts.run.wall_ns);
   return std::clamp(
@@ -194,14 +200,6 @@ Accelerators AcceleratorsOf(const Facts& facts) {
         fmt::format("the accelerators were sampled only {} time{}", windows,
                     windows == 1 ? "" : "s");
   return out;
-}
-
-bool AcceleratorsWellUsed(const Facts& facts) {
-  const Accelerators all = AcceleratorsOf(facts);
-  const bool own = std::any_of(all.used.begin(), all.used.end(),
-                               [](const Accelerator& one) { return one.own; });
-  return own && all.judged() && all.busy_known() &&
-         all.IdleShare() <= 1 - kWellUsed;
 }
 
 std::string CallDevices(const std::vector<const Accelerator*>& devices) {

@@ -53,6 +53,9 @@ struct Accelerators {
   bool busy_known() const { return idle.KnownCount() > 0; }
   // Share of the judged time in which they had nothing to do.
   double IdleShare() const;
+  // They are kWellUsed, and surely by the run, so that what the CPU does is not
+  // what limits it.
+  bool WellUsed() const;
   // Length of the judged part by that of the run.
   double OfRun(const Facts& facts) const;
   // Leaves out those that `test` is not true of.
@@ -72,10 +75,6 @@ Accelerators AcceleratorsOf(const Facts& facts);
 // whole run and has their memory.
 std::vector<Accelerator> UsedDevices(const std::vector<DeviceFacts>& devices,
                                      const RunSeries& run);
-
-// They are kWellUsed, and surely by the run, so that what the CPU does is not
-// what limits it.
-bool AcceleratorsWellUsed(const Facts& facts);
 
 // Mean of the known windows; 0 of none.
 double MeanOf(const RegularSeries& series);

@@ -47,10 +47,12 @@ std::string CallWithPid(const ProcessFacts& process) {
   return fmt::format("{} (pid {})", CallProcess(process), process.row.pid);
 }
 
+double SecondsAt(const Facts& facts, int64_t time_ns) {
+  return static_cast<double>(Elapsed(facts.run.begin_ns, time_ns)) / 1e9;
+}
+
 std::string WhenOf(const Facts& facts, int64_t time_ns) {
-  return fmt::format(
-      "{:.1f} s",
-      static_cast<double>(Elapsed(facts.run.begin_ns, time_ns)) / 1e9);
+  return fmt::format("{:.1f} s", SecondsAt(facts, time_ns));
 }
 
 std::string CurveUntil(const Facts& facts, const RegularSeries& series,

@@ -23,7 +23,8 @@ bool EndedBySignal(const Process& row, int signal);
 // "worker (pid 123)". Safe to print.
 std::string CallWithPid(const ProcessFacts& process);
 
-// "6.2 s": from the begin of the run.
+// From the begin of the run; and in words: "6.2 s".
+double SecondsAt(const Facts& facts, int64_t time_ns);
 std::string WhenOf(const Facts& facts, int64_t time_ns);
 
 // A few values of a series of bytes up to a moment, the last known one among

@@ -206,7 +206,7 @@ TEST(JudgeTest, AsksOnlyTheRulesNamed) {
 TEST(JudgeTest, EveryRuleSaysWhatItAsksAndNeeds) {
   for (const Rule& rule : Rules()) {
     EXPECT_TRUE(std::string(rule.question).ends_with("?")) << rule.name;
-    EXPECT_NE(std::string(rule.inputs), "") << rule.name;
+    EXPECT_NE(rule.needs[0], Input::kNone) << rule.name;
   }
 }
 

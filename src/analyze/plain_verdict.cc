@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analyze/accelerators.h"
 #include "analyze/command_words.h"
 #include "analyze/neighbours.h"
 #include "analyze/scan.h"
@@ -182,7 +181,8 @@ PlainVerdict OfDelay(const Facts& facts) {
 
 }  // namespace
 
-PlainVerdict PlainVerdictOf(const Facts& facts) {
+PlainVerdict PlainVerdictOf(const Case& about) {
+  const Facts& facts = about.facts();
   constexpr char kNothing[] = "No single limit found";
   const RunFacts& run = facts.run;
   if (facts.store->processes().empty() && facts.ticks == 0)
@@ -219,10 +219,10 @@ PlainVerdict PlainVerdictOf(const Facts& facts) {
             run.judged_from_ns || run.cpu_wall_ns < run.wall_ns ? "that time"
                                                                 : "the run"),
         AdviceOnNeighbours(facts)};
-  if (AcceleratorsWellUsed(facts))
+  if (about.AcceleratorsWellUsed())
     return {
         fmt::format("{}: the accelerators were busy {} of the time.", kNothing,
-                    FormatShare(1 - AcceleratorsOf(facts).IdleShare())),
+                    FormatShare(1 - about.accelerators().IdleShare())),
         "Look inside for what they compute: lower precision, better "
         "kernels and fewer copies make it less."};
   if (*facts.judged.cores_used < kWaitingCores)

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/facts.h"
+#include "analyze/case.h"
 #include "analyze/judge.h"
 
 namespace sonde {
@@ -16,7 +16,7 @@ struct PlainVerdict {
 };
 
 // If all rules were asked.
-PlainVerdict PlainVerdictOf(const Facts& facts);
+PlainVerdict PlainVerdictOf(const Case& about);
 
 // If only these were: what they said, and nothing of what others might say.
 PlainVerdict VerdictOfAsked(const Facts& facts,

@@ -69,6 +69,10 @@ Json FindingOf(const Finding& f) {
     evidence.push_back({{"text", e.text},
                         {"from_ns", Time(e.from_ns)},
                         {"to_ns", Time(e.to_ns)}});
+  Json numbers = Json::array();
+  for (const Number& n : f.numbers)
+    numbers.push_back(
+        {{"name", n.name}, {"value", n.value}, {"unit", NameOf(n.unit)}});
   Json gain;
   if (f.gain)
     gain = {{"share", f.gain->share},
@@ -80,6 +84,7 @@ Json FindingOf(const Finding& f) {
           {"confidence", f.confidence},
           {"summary", f.summary},
           {"evidence", std::move(evidence)},
+          {"numbers", std::move(numbers)},
           {"advice", f.advice},
           {"gain", std::move(gain)},
           {"from_ns", f.from_ns},

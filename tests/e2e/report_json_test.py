@@ -59,6 +59,9 @@ FINDING = {
     "rule": TEXT, "severity": Words("info", "warning", "critical"),
     "confidence": NUMBER, "summary": TEXT,
     "evidence": [{"text": TEXT, "from_ns": Maybe(INT), "to_ns": Maybe(INT)}],
+    "numbers": [{"name": TEXT, "value": NUMBER,
+                 "unit": Words("1", "share", "cores", "s", "1/s", "bytes",
+                               "bytes/s", "MHz", "C")}],
     "advice": TEXT,
     "gain": Maybe({"share": NUMBER, "from_share": NUMBER, "estimated": BOOL, "how": TEXT}),
     "from_ns": INT, "to_ns": INT,
@@ -195,6 +198,16 @@ def traces():
             yield path.stem, found[1]
 
 
+def documented_numbers():
+    """The unit of each number that a finding may have, by its name."""
+    page = (ROOT / "docs/report-json.md").read_text()
+    table = re.search(r"^### findings\[\]\.numbers\[\]\n(.*?)^## ", page,
+                      re.M | re.S)[1]
+    return {name: unit
+            for names, unit in re.findall(r"^\| (`.*?) \| `(.*?)` \|", table, re.M)
+            for name in re.findall(r"`(\w+)`", names)}
+
+
 class ReportJson(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -215,6 +228,13 @@ class ReportJson(unittest.TestCase):
             self.assertEqual(report["verdict"],
                              report["findings"][0]["summary"])
             self.assertEqual(report["advice"], report["findings"][0]["advice"])
+        for finding in report["findings"]:
+            self.assertNotEqual(finding["numbers"], [], finding["rule"])
+            for number in finding["numbers"]:
+                self.assertEqual(documented_numbers().get(number["name"]),
+                                 number["unit"], number["name"])
+                if number["unit"] == "share":
+                    self.assertLessEqual(number["value"], 1, number["name"])
         self.assertNotEqual(report["advice"], "")
         found = {r["rule"] for r in report["rules"] if r["state"] == "found"}
         self.assertEqual(found, {f["rule"] for f in report["findings"]})

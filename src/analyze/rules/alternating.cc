@@ -15,7 +15,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/alternation.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -41,17 +40,18 @@ constexpr std::string_view kStorage = "psi_io";
 struct Player {
   std::string_view name;  // of the series
   const char* call;       // in a sentence
+  const char* number;     // as a name of a number
   double least;
   bool loads = false;  // data comes in by it
 };
 constexpr Player kPlayers[] = {
-    {kComputing, "computing", kMinCores},
-    {"tree_read", "reading", kMinBytesPerSec, true},
-    {"tree_write", "writing", kMinBytesPerSec},
-    {kStorage, "the disk", kMinCores},
-    {"net_receive", "receiving", kMinBytesPerSec, true},
-    {"net_send", "sending", kMinBytesPerSec},
-    {"accelerator", "the accelerator", kMinBusy, true},
+    {kComputing, "computing", "computing", kMinCores},
+    {"tree_read", "reading", "reading", kMinBytesPerSec, true},
+    {"tree_write", "writing", "writing", kMinBytesPerSec},
+    {kStorage, "the disk", "disk", kMinCores},
+    {"net_receive", "receiving", "receiving", kMinBytesPerSec, true},
+    {"net_send", "sending", "sending", kMinBytesPerSec},
+    {"accelerator", "the accelerator", "accelerator", kMinBusy, true},
 };
 
 // Of each moment, the part in which something waits for storage or the kernel
@@ -98,28 +98,19 @@ const char* AdviceOn(bool stores) {
 
 }  // namespace
 
-Outcome Alternating(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+Outcome Alternating(const Case& about) {
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   std::vector<RegularSeries> parts;
   std::vector<const Player*> players;
-  bool others = false;
   for (const Player& player : kPlayers) {
     if (player.name == kStorage && !series.OwnsDisks()) continue;
     const SeriesView view = ViewOf(series, player.name);
     if (!view.collected()) continue;
-    others |= player.name != kComputing;
     if (view.QuantileAt(0.9) < player.least) continue;
     parts.push_back(view.part());
     players.push_back(&player);
   }
-  if (!others)
-    return Outcome::NotEnough(
-        "neither disks, network nor accelerator were collected");
   if (parts.size() < 2) return {};
   const Turns turns = TurnsOf(parts);
   if (turns.members.size() < 2 || turns.gain < kMinGain) return {};
@@ -134,7 +125,7 @@ Outcome Alternating(const Facts& facts) {
     times += fmt::format("{}{} {}", i > 0 ? ", " : "", call,
                          FormatShare(turns.shares[i]));
   }
-  Finding f = FindingOf("alternating", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format("Takes turns: {} wait for each other.", who);
   f.summary[0] = 'T';
   Say(f, fmt::format("Of the steady time: {}; two at once {}.", times,
@@ -143,6 +134,11 @@ Outcome Alternating(const Facts& facts) {
     Say(f, fmt::format(
                "One round takes {}.",
                FormatDuration(static_cast<int64_t>(*turns.period_s * 1e9))));
+  for (size_t i = 0; i < turns.members.size(); ++i)
+    PutNumber(f, players[turns.members[i]]->number, turns.shares[i],
+              Unit::kShare);
+  PutNumber(f, "two_at_once", turns.overlap_share, Unit::kShare);
+  PutNumber(f, "period", turns.period_s, Unit::kSeconds);
   f.advice = AdviceOn(Stores(series, turns, players));
   PutGain(f, turns.gain * series.OfRun(),
           "if the shorter parts ran beside the longest");

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -23,7 +23,7 @@ Facts Computes(double seconds = 10) {
 TEST(AlternatingTest, FindsTurnsOfComputingAndReading) {
   Facts facts = Computes();
   PutSeries(facts, "tree_read", Turn(200e6, 0.5));
-  const Outcome outcome = Alternating(facts);
+  const Outcome outcome = Ask(Alternating, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "alternating");
@@ -31,12 +31,14 @@ TEST(AlternatingTest, FindsTurnsOfComputingAndReading) {
             "Takes turns: computing and reading wait for each other.");
   ASSERT_TRUE(f.gain.has_value());
   EXPECT_NEAR(f.gain->share, 0.5, 0.08);
+  EXPECT_NEAR(NumberOf(f, "computing"), 0.5, 0.08);
+  EXPECT_NEAR(NumberOf(f, "reading"), 0.5, 0.08);
 }
 
 TEST(AlternatingTest, FindsTurnsOfASecondInAnHour) {
   Facts facts = Computes(3600);
   PutSeries(facts, "tree_read", Turn(200e6, 0.5));
-  EXPECT_EQ(Alternating(facts).findings.size(), 1u);
+  EXPECT_EQ(Ask(Alternating, facts).findings.size(), 1u);
 }
 
 // It writes to the page cache in a moment and waits for the disk in fsync.
@@ -44,39 +46,41 @@ TEST(AlternatingTest, FindsTurnsWithTheDiskThatFsyncWaitsFor) {
   Facts facts = Computes();
   PutSeries(facts, "tree_write",
             [](double s) { return std::fmod(s + 0.5, 1) < 0.1 ? 500e6 : 0.0; });
-  EXPECT_TRUE(Alternating(facts).findings.empty());
+  EXPECT_TRUE(Ask(Alternating, facts).findings.empty());
   PutSeries(facts, "disk_write", Turn(100e6, 0.5));
   PutSeries(facts, "psi_io", Turn(0.5, 0.5));
   PutSeries(facts, "tree_system", Turn(0.4, 0.5));
-  const Outcome outcome = Alternating(facts);
+  const Outcome outcome = Ask(Alternating, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
             "Takes turns: computing and the disk wait for each other.");
   PutSeries(facts, "disk_write", Turn(1000e6, 0.5));
-  EXPECT_TRUE(Alternating(facts).findings.empty()) << "others keep it busy";
+  EXPECT_TRUE(Ask(Alternating, facts).findings.empty())
+      << "others keep it busy";
 }
 
 TEST(AlternatingTest, WithoutPressureTheDiskItselfTells) {
   Facts facts = Computes();
   PutSeries(facts, "tree_write", MadeRun::Always(50e6));
   PutSeries(facts, "disk_busy", Turn(0.9, 0.5));
-  EXPECT_EQ(Alternating(facts).findings.size(), 1u);
+  EXPECT_EQ(Ask(Alternating, facts).findings.size(), 1u);
 }
 
 TEST(AlternatingTest, FindsTurnsWithTheAccelerator) {
   Facts facts = Computes();
   PutSeries(facts, "accelerator", Turn(0.9, 0.5));
-  ASSERT_EQ(Alternating(facts).findings.size(), 1u);
+  ASSERT_EQ(Ask(Alternating, facts).findings.size(), 1u);
 }
 
 TEST(AlternatingTest, WhatGoesTogetherOrHardlyGoesIsFine) {
   Facts facts = Computes();
   PutSeries(facts, "tree_read", Turn(200e6, 0));
-  EXPECT_TRUE(Alternating(facts).findings.empty());
+  EXPECT_TRUE(Ask(Alternating, facts).findings.empty());
   PutSeries(facts, "tree_read", MadeRun::Always(200e6));
-  EXPECT_TRUE(Alternating(facts).findings.empty());
+  EXPECT_TRUE(Ask(Alternating, facts).findings.empty());
   PutSeries(facts, "tree_read", Turn(0.5e6, 0.5));
-  EXPECT_TRUE(Alternating(facts).findings.empty()) << "too little to matter";
+  EXPECT_TRUE(Ask(Alternating, facts).findings.empty())
+      << "too little to matter";
 }
 
 TEST(AlternatingTest, TheKernelsPartBelongsToTheReading) {
@@ -84,13 +88,13 @@ TEST(AlternatingTest, TheKernelsPartBelongsToTheReading) {
   run.workers = {{.name = "work", .cores = run.Always(0.9)}};
   Facts facts = run.Make();
   PutSeries(facts, "tree_read", Turn(200e6, 0.5));
-  EXPECT_TRUE(Alternating(facts).findings.empty());
+  EXPECT_TRUE(Ask(Alternating, facts).findings.empty());
   PutSeries(facts, "tree_system", Turn(0.9, 0.5));
-  EXPECT_EQ(Alternating(facts).findings.size(), 1u);
+  EXPECT_EQ(Ask(Alternating, facts).findings.size(), 1u);
 }
 
 TEST(AlternatingTest, SaysWhenItCannotKnow) {
-  EXPECT_NE(Alternating(Computes()).not_enough_data, "");
+  EXPECT_NE(Ask(Alternating, Computes()).not_enough_data, "");
 }
 
 }  // namespace

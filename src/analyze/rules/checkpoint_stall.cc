@@ -233,7 +233,7 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
              double share) {
   const size_t times = finder.saves.size();
   const double count = static_cast<double>(times);
-  Finding f = FindingOf("checkpoint_stall", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Stands still while it saves: {} times, {} of the run, for {}.", times,
       FormatShare(share), FormatBytes(sum.bytes));
@@ -248,6 +248,12 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
                                     Seconds(finder.SecondsOf(first)),
                                     FormatBytes(finder.BytesOf(first))),
                         finder.BeginOf(first), finder.EndOf(first)});
+  PutNumber(f, "saves", count, Unit::kCount);
+  PutNumber(f, "of_run", share, Unit::kShare);
+  PutNumber(f, "saved", sum.bytes, Unit::kBytes);
+  PutNumber(f, "each", sum.seconds / count, Unit::kSeconds);
+  PutNumber(f, "longest", sum.longest_s, Unit::kSeconds);
+  PutNumber(f, "in_fsync", sum.synced_s / sum.seconds, Unit::kShare);
   const bool synced = sum.synced_s >= kMinSynced * sum.seconds;
   if (synced)
     Say(f, fmt::format("It waited in fsync for {} of this time.",
@@ -268,13 +274,9 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
 
 }  // namespace
 
-Outcome CheckpointStall(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // What the machine's disks write may be others' work.
-  if (facts.series->Find("tree_write") == nullptr)
-    return Outcome::NotEnough("what was written was not collected");
+Outcome CheckpointStall(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
   Finder finder(facts);
   if (!finder.EnoughKnown())
     return Outcome::NotEnough("too few moments are known");
@@ -290,8 +292,7 @@ Outcome CheckpointStall(const Facts& facts) {
   const double each_ns =
       sum.seconds * 1e9 / static_cast<double>(finder.saves.size());
   if (share >= kTurns && each_ns < static_cast<double>(kShortNs) &&
-      sum.synced_s < kMinSynced * sum.seconds &&
-      !Alternating(facts).findings.empty())
+      sum.synced_s < kMinSynced * sum.seconds && about.Found(Alternating))
     return {};
   return {{Tell(finder, steady, sum, share)}, ""};
 }

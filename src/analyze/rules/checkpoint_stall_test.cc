@@ -4,7 +4,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -43,7 +43,7 @@ Facts Saves(double stall_s, double written) {
 }
 
 bool Fires(const Facts& facts) {
-  return !CheckpointStall(facts).findings.empty();
+  return !Ask(CheckpointStall, facts).findings.empty();
 }
 
 bool Says(const std::string& text, const char* what) {
@@ -51,7 +51,7 @@ bool Says(const std::string& text, const char* what) {
 }
 
 TEST(CheckpointStallTest, FindsDipsInWhichMuchIsWritten) {
-  const Outcome outcome = CheckpointStall(Saves(0.8, 200e6));
+  const Outcome outcome = Ask(CheckpointStall, Saves(0.8, 200e6));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "checkpoint_stall");
@@ -63,26 +63,26 @@ TEST(CheckpointStallTest, FindsDipsInWhichMuchIsWritten) {
 }
 
 TEST(CheckpointStallTest, DipsWithoutWritingAreSomethingElse) {
-  EXPECT_TRUE(CheckpointStall(Saves(0.8, 0)).findings.empty());
+  EXPECT_TRUE(Ask(CheckpointStall, Saves(0.8, 0)).findings.empty());
 }
 
 TEST(CheckpointStallTest, SavingThatTakesNoTimeIsFine) {
-  EXPECT_TRUE(CheckpointStall(Saves(0.2, 200e6)).findings.empty());
+  EXPECT_TRUE(Ask(CheckpointStall, Saves(0.2, 200e6)).findings.empty());
 }
 
 TEST(CheckpointStallTest, TheKernelsWorkForTheDiskIsTheSaving) {
   Facts facts = Saves(0.8, 200e6);
   const auto saves = [](double s) { return std::fmod(s, 5) > 4.2; };
   PutSeries(facts, "tree_cpu", MadeRun::Always(1));
-  EXPECT_TRUE(CheckpointStall(facts).findings.empty());
+  EXPECT_TRUE(Ask(CheckpointStall, facts).findings.empty());
   PutSeries(facts, "tree_system",
             [=](double s) { return saves(s) ? 0.95 : 0.02; });
-  EXPECT_EQ(CheckpointStall(facts).findings.size(), 1u);
+  EXPECT_EQ(Ask(CheckpointStall, facts).findings.size(), 1u);
 }
 
 TEST(CheckpointStallTest, SavesMayTakeMostOfTheTime) {
   for (const double stall_s : {1.2, 1.8, 2.5, 3.7}) {
-    const Outcome outcome = CheckpointStall(Saves(stall_s, 200e6));
+    const Outcome outcome = Ask(CheckpointStall, Saves(stall_s, 200e6));
     ASSERT_EQ(outcome.findings.size(), 1u) << stall_s;
     EXPECT_NEAR(outcome.findings[0].gain->share, 5 * stall_s / 26, 0.05);
   }
@@ -90,7 +90,7 @@ TEST(CheckpointStallTest, SavesMayTakeMostOfTheTime) {
 }
 
 TEST(CheckpointStallTest, SaysHowMuchHowLongAndHowFast) {
-  const Finding f = CheckpointStall(Saves(2, 300e6)).findings.at(0);
+  const Finding f = Ask(CheckpointStall, Saves(2, 300e6)).findings.at(0);
   EXPECT_TRUE(Says(f.summary, "for 3.00 GB")) << f.summary;
   EXPECT_TRUE(Says(f.evidence[0].text, "600 MB each")) << f.evidence[0].text;
   EXPECT_TRUE(Says(f.evidence[0].text, "at 300 MB/s")) << f.evidence[0].text;
@@ -116,7 +116,7 @@ TEST(CheckpointStallTest, WhatIsWrittenAtOnceIsWaitedForInFsync) {
   const auto synced = [=](double s) { return saver.Saves(s) ? 0.8 : 0.0; };
   PutSeries(facts, "tree_blocked", synced);
   PutSeries(facts, "tree_sync", synced);
-  const Finding f = CheckpointStall(facts).findings.at(0);
+  const Finding f = Ask(CheckpointStall, facts).findings.at(0);
   EXPECT_TRUE(Says(f.evidence.back().text, "It waited in fsync for 80"))
       << f.evidence.back().text;
   EXPECT_TRUE(Says(f.advice, "do not fsync each file")) << f.advice;
@@ -191,16 +191,16 @@ TEST(CheckpointStallTest, TheFirstAndTheLastAreNoSavesOfTheirOwn) {
 
 TEST(CheckpointStallTest, WhatItSavedInTheStartUpIsNotJudged) {
   Facts facts = Saves(0.8, 200e6);
-  ASSERT_EQ(CheckpointStall(facts).findings.size(), 1u);
+  ASSERT_EQ(Ask(CheckpointStall, facts).findings.size(), 1u);
   facts.run.judged_from_ns = MadeRun::kBeginNs + 22 * kNsPerSec;
-  EXPECT_TRUE(CheckpointStall(facts).findings.empty()) << "one is left";
+  EXPECT_TRUE(Ask(CheckpointStall, facts).findings.empty()) << "one is left";
 }
 
 TEST(CheckpointStallTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_EQ(CheckpointStall(run.Make()).not_enough_data,
-            "what was written was not collected");
+  EXPECT_EQ(Ask(CheckpointStall, run.Make()).not_enough_data,
+            "what it wrote was not collected");
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/neighbours.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
 
@@ -45,20 +45,15 @@ MaybeNumber KernelShare(const Facts& facts) {
 
 }  // namespace
 
-Outcome CpuBound(const Facts& facts) {
+Outcome CpuBound(const Case& about) {
+  const Facts& facts = about.facts();
   const RunFacts& run = facts.run;
-  if (!run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
+  const Steady& steady = about.steady();
 
   const double capacity = *run.capacity_cores;
   // With fewer than all cores, the machine's idle time may be the others'.
   const bool whole_machine = run.cores && capacity >= *run.cores;
-  const SteadySeries series(facts, steady);
+  const SteadySeries& series = about.series();
   const SeriesView waiting = series.Find("tree_wait");
   const auto saturated = [&](const CpuWindow& w) {
     if (w.tree_cores >= kBusy * capacity) return true;
@@ -85,11 +80,7 @@ Outcome CpuBound(const Facts& facts) {
   const bool limited = run.cpu_limit_cores && run.allowed_cores &&
                        *run.cpu_limit_cores < *run.allowed_cores;
 
-  Finding f;
-  f.rule = "cpu_bound";
-  f.severity = Severity::kWarning;
-  f.from_ns = steady.from_ns;
-  f.to_ns = steady.to_ns;
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   const std::string cores =
       fmt::format("{:g} {}core{}", capacity, limited ? "permitted " : "",
                   capacity == 1 ? "" : "s");
@@ -100,41 +91,41 @@ Outcome CpuBound(const Facts& facts) {
       !had_less ? ""
       : crowded ? " and had work for all of them; other programs had the rest"
                 : " and had work for all of them; the hypervisor had the rest");
-  f.evidence.push_back(
-      {fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
-                   "steady time.",
-                   kBusy * 100, cores, time * 100),
-       steady.from_ns, steady.to_ns});
+  Say(f, fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
+                     "steady time.",
+                     kBusy * 100, cores, time * 100));
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (!groups.empty())
-    f.evidence.push_back({"Most CPU time went to " + CallTop(groups) + ".",
-                          run.begin_ns, run.end_ns});
+    SayOfRun(f, facts, "Most CPU time went to " + CallTop(groups) + ".");
   if (others >= kNotableCores)
-    f.evidence.push_back(
-        {OthersUsed(facts, others) + " meanwhile.", run.begin_ns, run.end_ns});
+    SayOfRun(f, facts, OthersUsed(facts, others) + " meanwhile.");
   if (steal >= kNotableCores)
-    f.evidence.push_back(
-        {fmt::format("The hypervisor kept {:.2f} cores for others (steal).",
-                     steal),
-         steady.from_ns, steady.to_ns});
+    Say(f, fmt::format("The hypervisor kept {:.2f} cores for others (steal).",
+                       steal));
   const double kernel = KernelShare(facts).value_or(0);
   if (kernel >= kNotableKernel)
-    f.evidence.push_back(
-        {fmt::format("{} of the CPU time was spent in the kernel, not in the "
-                     "program's own code.",
-                     FormatShare(kernel)),
-         run.begin_ns, run.end_ns});
+    SayOfRun(
+        f, facts,
+        fmt::format("{} of the CPU time was spent in the kernel, not in the "
+                    "program's own code.",
+                    FormatShare(kernel)));
+  PutTime(f, time);
+  PutNumber(f, "own_cores", own, Unit::kCores);
+  PutNumber(f, "allowed_cores", capacity, Unit::kCores);
+  PutNumber(f, "other_cores", facts.machine.other_cores, Unit::kCores);
+  PutNumber(f, "steal_cores", steal, Unit::kCores);
+  PutNumber(f, "kernel_share", KernelShare(facts), Unit::kShare);
   const double estimated =
       run.cpu_ns.value_or(0) > 0
           ? static_cast<double>(run.unattributed_cpu_ns.value_or(0)) /
                 static_cast<double>(*run.cpu_ns)
           : 0;
   if (estimated >= 0.1)
-    f.evidence.push_back(
-        {fmt::format("{} of the CPU time belongs to processes that could not "
-                     "be followed; when they ran is estimated.",
-                     FormatShare(estimated)),
-         run.begin_ns, run.end_ns});
+    SayOfRun(
+        f, facts,
+        fmt::format("{} of the CPU time belongs to processes that could not "
+                    "be followed; when they ran is estimated.",
+                    FormatShare(estimated)));
 
   f.advice =
       crowded
@@ -155,12 +146,12 @@ Outcome CpuBound(const Facts& facts) {
         " The container may use only {:g} of {:g} cores: raising its CPU limit "
         "is the quickest remedy.",
         *run.cpu_limit_cores, *run.allowed_cores);
-    if (!MaySpin(PoolsOf(facts, steady), capacity))
+    if (!MaySpin(about.pools(), capacity))
       f.gain = Gain{time * series.OfRun() *
                         (1 - *run.cpu_limit_cores / *run.allowed_cores),
                     "if the work spread over all cores without the limit"};
   } else if (others >= kNotableCores && own + others > 0 &&
-             !MaySpin(PoolsOf(facts, steady), capacity)) {
+             !MaySpin(about.pools(), capacity)) {
     f.gain =
         Gain{time * series.OfRun() * std::min(1.0, others / (own + others)),
              "if the other programs' cores were free"};

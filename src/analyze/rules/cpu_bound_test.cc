@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -18,11 +18,11 @@ MadeRun Two(double each) {
 }
 
 bool Fires(const MadeRun& run) {
-  return !CpuBound(run.Make()).findings.empty();
+  return !Ask(CpuBound, run.Make()).findings.empty();
 }
 
 TEST(CpuBoundTest, FiresWhenAllAllowedCoresAreBusy) {
-  const Outcome outcome = CpuBound(Two(0.99).Make());
+  const Outcome outcome = Ask(CpuBound, Two(0.99).Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "cpu_bound");
@@ -55,7 +55,7 @@ MadeRun Short(double each_s) {
 }
 
 TEST(CpuBoundTest, ManyShortProcessesAreNamedTogether) {
-  const Outcome outcome = CpuBound(Short(0.05).Make());
+  const Outcome outcome = Ask(CpuBound, Short(0.05).Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_NE(f.advice.find("Begin with its 400 processes cc1:"),
@@ -65,7 +65,7 @@ TEST(CpuBoundTest, ManyShortProcessesAreNamedTogether) {
             std::string::npos)
       << f.advice;
   EXPECT_EQ(f.where.process, 0u) << "no single one is to blame";
-  const Outcome longer = CpuBound(Short(0.5).Make());
+  const Outcome longer = Ask(CpuBound, Short(0.5).Make());
   ASSERT_EQ(longer.findings.size(), 1u);
   EXPECT_EQ(longer.findings[0].advice.find("lived"), std::string::npos);
 }
@@ -76,7 +76,7 @@ TEST(CpuBoundTest, AProcessThatDidMostIsNamedBesideOthersOfItsName) {
   run.workers[0].cores = run.Always(1.9);
   for (auto& worker : run.workers)
     if (!worker.sampled) worker.exact_ns = 1000;
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].advice.find("Begin with python3:"),
             std::string::npos)
@@ -107,7 +107,7 @@ TEST(CpuBoundTest, StartUpAndWindingDownDoNotCount) {
   MadeRun run = Two(1);
   for (auto& worker : run.workers)
     worker.cores = [](double s) { return s > 2 && s < 8 ? 1.0 : 0.1; };
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NEAR(
       static_cast<double>(outcome.findings[0].from_ns - MadeRun::kBeginNs), 2e9,
@@ -124,7 +124,7 @@ TEST(CpuBoundTest, ALongSleepIsNotStartUp) {
 TEST(CpuBoundTest, OthersCrumbsDoNotHideIt) {
   MadeRun run = Two(0.75);
   run.others = MadeRun::Always(0.45);
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   ASSERT_TRUE(outcome.findings[0].gain.has_value());
   EXPECT_NEAR(outcome.findings[0].gain->share, 0.45 / 1.95, 0.01);
@@ -145,7 +145,7 @@ TEST(CpuBoundTest, ThreadsThatAreReadyForAllCoresAreBoundByThem) {
   MadeRun run = Two(0.5);
   run.others = MadeRun::Always(1);
   for (auto& worker : run.workers) worker.wait = MadeRun::Always(0.48);
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
             "Limited by the CPU: the program kept 1.00 of 2 cores busy and had "
@@ -161,7 +161,7 @@ TEST(CpuBoundTest, NoGainIsToldOfThreadsThatMaySpin) {
   for (int i = 0; i < 8; ++i)
     run.workers.push_back(
         {.cores = run.Always(0.125), .wait = run.Always(0.875)});
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_FALSE(outcome.findings[0].gain.has_value());
 }
@@ -178,7 +178,7 @@ TEST(CpuBoundTest, RespectsTheContainersLimit) {
   run.workers = {{.cores = run.Always(1)}, {.cores = run.Always(0.45)}};
   EXPECT_FALSE(Fires(run));
   run.meta["cpu_limit_cores"] = "1.5";
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   ASSERT_TRUE(outcome.findings[0].gain.has_value());
   EXPECT_NEAR(outcome.findings[0].gain->share, 1 - 1.5 / 8, 0.01);
@@ -207,7 +207,7 @@ TEST(CpuBoundTest, ShortProcessesCountByTheirExactTimes) {
                            .exact_ns = 19'000'000,
                            .sampled = false});
   }
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].evidence[1].text,
             "Most CPU time went to cc (1000 processes) 99.5 %.");
@@ -216,7 +216,7 @@ TEST(CpuBoundTest, ShortProcessesCountByTheirExactTimes) {
 TEST(CpuBoundTest, TimesNobodyCouldFollowAreCalledEstimated) {
   MadeRun run = Two(0.5);
   run.meta["tree_cpu_ns"] = "19500000000";
-  const Outcome outcome = CpuBound(run.Make());
+  const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].evidence.back().text.find("estimated"),
             std::string::npos);
@@ -226,16 +226,16 @@ TEST(CpuBoundTest, TimesNobodyCouldFollowAreCalledEstimated) {
 TEST(CpuBoundTest, SaysWhenItCannotKnow) {
   MadeRun run = Two(0.99);
   run.meta["allowed_cores"] = run.meta["cores"] = "";
-  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(CpuBound, run.Make()).not_enough_data, "");
   run = Two(0.99);
   run.process_series = run.thread_series = false;
-  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(CpuBound, run.Make()).not_enough_data, "");
   run = Two(0.99);
   run.seconds = 0.9;
-  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(CpuBound, run.Make()).not_enough_data, "");
   run = Two(0.99);
   run.rate_hz = 0.2;
-  EXPECT_NE(CpuBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(CpuBound, run.Make()).not_enough_data, "");
 }
 
 TEST(CpuBoundTest, JudgesAtAnyRate) {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/accelerators.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -30,25 +29,14 @@ double PeriodsOf(const CgroupFacts& c) {
 
 }  // namespace
 
-Outcome CpuThrottled(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
+Outcome CpuThrottled(const Case& about) {
+  const Facts& facts = about.facts();
   const CgroupFacts* held = nullptr;
-  bool known = false;
   for (const CgroupFacts& c : facts.cgroups) {
-    known |= c.throttled_ns.has_value();
     if (c.throttled_ns.value_or(0) >
         (held != nullptr ? *held->throttled_ns : 0))
       held = &c;
   }
-  // Without a limit nothing is throttled.
-  if (!known && !facts.run.cpu_limit_cores) return {};
-  if (!known)
-    return Outcome::NotEnough(
-        "how long the cgroup was throttled was not collected");
   if (held == nullptr) return {};
   const int64_t known_ns =
       held->covered_ns > 0 ? held->covered_ns : facts.run.wall_ns;
@@ -57,9 +45,7 @@ Outcome CpuThrottled(const Facts& facts) {
   const double periods = PeriodsOf(*held);
   if (waited <= kMinTime * wall || periods < kMinPeriods) return {};
 
-  Finding f = FindingOf("cpu_throttled", steady);
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = facts.run.end_ns;
+  Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   const MaybeNumber cores =
       held->cpu_limit_cores ? held->cpu_limit_cores : facts.run.cpu_limit_cores;
   const std::string limit =
@@ -78,7 +64,11 @@ Outcome CpuThrottled(const Facts& facts) {
   const double used =
       static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
   Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
-  const std::vector<Pool> pools = PoolsOf(facts, steady);
+  const std::vector<Pool> pools = about.pools();
+  PutNumber(f, "throttled_periods", periods, Unit::kShare);
+  PutNumber(f, "throttled", waited / 1e9, Unit::kSeconds);
+  PutNumber(f, "own_cores", used / wall, Unit::kCores);
+  PutNumber(f, "limit_cores", cores, Unit::kCores);
   const bool crowded = cores && static_cast<double>(ThreadsIn(pools)) >
                                     std::max(1.0, std::floor(*cores));
   if (crowded) Say(f, fmt::format("{} want to run.", CallPools(pools)));

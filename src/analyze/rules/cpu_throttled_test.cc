@@ -2,13 +2,13 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
 
 // Half a core is allowed, two would be used: throttled for `waited_s` of 10 s.
-Facts Throttled(double waited_s, double periods) {
+Facts Held(double waited_s, double periods) {
   MadeRun run;
   run.meta["cpu_limit_cores"] = "0.5";
   run.workers = {{.process = 1, .cores = run.Always(0.25)},
@@ -24,10 +24,12 @@ Facts Throttled(double waited_s, double periods) {
   return facts;
 }
 
-bool Fires(const Facts& facts) { return !CpuThrottled(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(CpuThrottled, facts).findings.empty();
+}
 
 TEST(CpuThrottledTest, ComesBeforeTheCoresThatItMayUse) {
-  const Judgement judgement = Judge(Throttled(15, 98));
+  const Judgement judgement = Judge(Held(15, 98));
   ASSERT_EQ(judgement.findings.size(), 2u);
   const Finding& f = judgement.findings[0];
   EXPECT_EQ(f.rule, "cpu_throttled");
@@ -46,8 +48,8 @@ TEST(CpuThrottledTest, SaysHowManyThreadsFitTheLimit) {
     run.workers.push_back(
         {.cores = run.Always(1.5 / 8), .wait = run.Always(0.8)});
   Facts facts = run.Make();
-  facts.cgroups = Throttled(15, 98).cgroups;
-  const Finding f = CpuThrottled(facts).findings.at(0);
+  facts.cgroups = Held(15, 98).cgroups;
+  const Finding f = Ask(CpuThrottled, facts).findings.at(0);
   EXPECT_EQ(f.evidence.at(2).text, "8 threads want to run.");
   EXPECT_NE(f.advice.find("OMP_NUM_THREADS=1 "), std::string::npos) << f.advice;
   EXPECT_NE(f.advice.find("Raise the limit"), std::string::npos) << f.advice;
@@ -55,30 +57,30 @@ TEST(CpuThrottledTest, SaysHowManyThreadsFitTheLimit) {
 }
 
 TEST(CpuThrottledTest, TheThresholdIsFivePercent) {
-  EXPECT_TRUE(Fires(Throttled(0.51, 10)));
-  EXPECT_FALSE(Fires(Throttled(0.49, 10)));
-  EXPECT_FALSE(Fires(Throttled(0.51, 4)));
+  EXPECT_TRUE(Fires(Held(0.51, 10)));
+  EXPECT_FALSE(Fires(Held(0.49, 10)));
+  EXPECT_FALSE(Fires(Held(0.51, 4)));
 }
 
 TEST(CpuThrottledTest, WithoutALimitThereIsNothingToSay) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_EQ(CpuThrottled(run.Make()).not_enough_data, "");
+  EXPECT_EQ(Ask(CpuThrottled, run.Make()).not_enough_data, "");
   EXPECT_FALSE(Fires(run.Make()));
 }
 
 TEST(CpuThrottledTest, SaysWhenItCannotKnow) {
-  Facts facts = Throttled(15, 98);
+  Facts facts = Held(15, 98);
   facts.cgroups.clear();
-  EXPECT_EQ(CpuThrottled(facts).not_enough_data,
+  EXPECT_EQ(Ask(CpuThrottled, facts).not_enough_data,
             "how long the cgroup was throttled was not collected");
 }
 
 TEST(CpuThrottledTest, OnlyTheTimeThatWasSampledCounts) {
-  Facts facts = Throttled(1, 98);
+  Facts facts = Held(1, 98);
   facts.cgroups[0].cpu_ns = kNsPerSec;
   facts.cgroups[0].covered_ns = 2 * kNsPerSec;
-  const Finding f = CpuThrottled(facts).findings.at(0);
+  const Finding f = Ask(CpuThrottled, facts).findings.at(0);
   EXPECT_NE(f.evidence[0].text.find("for 1.00 s of CPU time in 2.00 s"),
             std::string::npos)
       << f.evidence[0].text;

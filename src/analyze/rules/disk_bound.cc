@@ -16,7 +16,6 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/pattern.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -35,17 +34,6 @@ constexpr double kNoCode = 0.20;
 constexpr double kOccupied = 0.50;
 constexpr double kComputes = 0.80;  // of a core: a thread that works
 
-// Who moved most bytes to and from storage; null if nobody.
-const ProcessFacts* Mover(const Facts& facts) {
-  const auto moved = [](const ProcessFacts& p) {
-    return p.io.read_bytes.value_or(0) + p.io.write_bytes.value_or(0);
-  };
-  const ProcessFacts* best = nullptr;
-  for (const ProcessFacts& p : facts.processes)
-    if (moved(p) > (best != nullptr ? moved(*best) : 0)) best = &p;
-  return best;
-}
-
 const char* AdviceOn(double read, double write) {
   if (read >= write)
     return "The disk cannot deliver faster, so more cores will not help. Read "
@@ -61,13 +49,10 @@ const char* AdviceOn(double read, double write) {
 
 }  // namespace
 
-Outcome DiskBound(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+Outcome DiskBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   const SeriesView read = series.Find("tree_read");
   const SeriesView write = series.Find("tree_write");
   const SeriesView psi = series.OwnPressure();
@@ -78,12 +63,7 @@ Outcome DiskBound(const Facts& facts) {
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView system = series.Find("tree_system");
   const SeriesView computing = series.Computing();
-  if (!read.collected() && !write.collected())
-    return Outcome::NotEnough("what it read and wrote was not collected");
   const bool pressure = psi.collected() || cgroup_psi.collected();
-  if (!pressure && !(busy.collected() && iowait.collected()))
-    return Outcome::NotEnough(
-        "neither I/O pressure nor how busy the disks are was collected");
 
   const auto stalled = [&](size_t i) {
     return pressure ? std::max(psi.At(i), cgroup_psi.At(i))
@@ -103,8 +83,6 @@ Outcome DiskBound(const Facts& facts) {
   };
   const double time = series.ShareWhere(waits);
   if (time < kMostOfTheTime || !series.OwnsDisks()) return {};
-  // What is read again and again is no matter of the disk.
-  if (!PageCacheThrash(facts).findings.empty()) return {};
   const double own = read.Mean() + write.Mean();
   const double all =
       series.Find("disk_read").Mean() + series.Find("disk_write").Mean();
@@ -112,7 +90,7 @@ Outcome DiskBound(const Facts& facts) {
   double stall = 0;
   for (size_t i = 0; i < series.size(); ++i) stall += std::min(1.0, stalled(i));
   stall /= static_cast<double>(series.size());
-  Finding f = FindingOf("disk_bound", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Limited by the disk: something waited for it {} of the time while the "
       "program {} {}/s.",
@@ -131,7 +109,18 @@ Outcome DiskBound(const Facts& facts) {
                          ? fmt::format(", {:.2f} of them in the kernel",
                                        std::min(cpu.Mean(), system.Mean()))
                          : ""));
-  if (const ProcessFacts* const mover = Mover(facts)) {
+  PutTime(f, time);
+  PutNumber(f, "waited", stall, Unit::kShare);
+  if (busy.collected())
+    PutNumber(f, "disk_busy", std::min(1.0, busy.Mean()), Unit::kShare);
+  PutNumber(f, "read", read.Mean(), Unit::kBytesPerSecond);
+  PutNumber(f, "written", write.Mean(), Unit::kBytesPerSecond);
+  if (all > 0) PutNumber(f, "of_disks", std::min(1.0, own / all), Unit::kShare);
+  PutNumber(f, "own_cores", cpu.Mean(), Unit::kCores);
+  if (const ProcessFacts* const mover =
+          WhoHasMost(facts, [](const ProcessFacts& p) {
+            return p.io.read_bytes.value_or(0) + p.io.write_bytes.value_or(0);
+          })) {
     PutWhere(f, *mover);
     Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));
   }

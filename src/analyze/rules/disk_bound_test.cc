@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -20,10 +20,12 @@ Facts Reader(double busy, double stalled, double bytes_per_s = 100e6) {
   return facts;
 }
 
-bool Fires(const Facts& facts) { return !DiskBound(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(DiskBound, facts).findings.empty();
+}
 
 TEST(DiskBoundTest, FiresWhenTheProgramWaitsForABusyDisk) {
-  const Outcome outcome = DiskBound(Reader(0.97, 0.9));
+  const Outcome outcome = Ask(DiskBound, Reader(0.97, 0.9));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "disk_bound");
@@ -35,12 +37,16 @@ TEST(DiskBoundTest, FiresWhenTheProgramWaitsForABusyDisk) {
   ASSERT_TRUE(f.gain.has_value());
   EXPECT_NEAR(f.gain->share, 0.9, 0.01);
   EXPECT_GT(f.confidence, 0.9);
+  EXPECT_NEAR(NumberOf(f, "waited"), 0.9, 0.01);
+  EXPECT_NEAR(NumberOf(f, "disk_busy"), 0.97, 0.01);
+  EXPECT_NEAR(NumberOf(f, "read"), 100e6, 1e6);
+  EXPECT_NEAR(NumberOf(f, "of_disks"), 100.0 / 111, 0.01);
 }
 
 TEST(DiskBoundTest, WritingIsToldFromReading) {
   Facts facts = Reader(0.97, 0.9, 0);
   PutSeries(facts, "tree_write", MadeRun::Always(80e6));
-  const Outcome outcome = DiskBound(facts);
+  const Outcome outcome = Ask(DiskBound, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].summary.find("wrote 80.0 MB/s"),
             std::string::npos);
@@ -64,7 +70,7 @@ TEST(DiskBoundTest, TheKernelsWorkForTheDiskIsNotComputing) {
   PutSeries(facts, "tree_system", MadeRun::Always(0.2));
   EXPECT_FALSE(Fires(facts)) << "it computes for 0.3 of the time";
   PutSeries(facts, "tree_system", MadeRun::Always(0.4));
-  const Outcome outcome = DiskBound(facts);
+  const Outcome outcome = Ask(DiskBound, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].evidence[2].text,
             "Meanwhile it used 0.50 cores, 0.40 of them in the kernel.");
@@ -115,10 +121,10 @@ TEST(DiskBoundTest, WithoutPressureIdleCoresAreEvidence) {
   run.workers = {{.name = "load", .cores = run.Always(0.2)}};
   Facts facts = run.Make();
   PutSeries(facts, "tree_read", MadeRun::Always(50e6));
-  EXPECT_NE(DiskBound(facts).not_enough_data, "");
+  EXPECT_NE(Ask(DiskBound, facts).not_enough_data, "");
   PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
   PutSeries(facts, "iowait", MadeRun::Always(0.9));
-  const Outcome outcome = DiskBound(facts);
+  const Outcome outcome = Ask(DiskBound, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_LT(outcome.findings[0].confidence, 0.9);
 }
@@ -126,10 +132,10 @@ TEST(DiskBoundTest, WithoutPressureIdleCoresAreEvidence) {
 TEST(DiskBoundTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(0.2)}};
-  EXPECT_EQ(DiskBound(run.Make()).not_enough_data,
-            "what it read and wrote was not collected");
+  EXPECT_EQ(Ask(DiskBound, run.Make()).not_enough_data,
+            "neither what it read nor what it wrote was collected");
   run.seconds = 0.9;
-  EXPECT_NE(DiskBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(DiskBound, run.Make()).not_enough_data, "");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "analyze/accelerators.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -83,49 +84,26 @@ std::string Words(const Votes& votes) {
                      votes.all);
 }
 
-Finding Begin(const Accelerators& devices, const char* rule,
-              const Votes& votes) {
-  Finding f;
-  f.rule = rule;
-  f.severity = votes.share() >= kMost ? Severity::kWarning : Severity::kInfo;
-  f.from_ns = devices.from_ns;
-  f.to_ns = devices.to_ns;
+Finding Begin(const Accelerators& devices, const Votes& votes) {
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
+  if (votes.share() < kMost) f.severity = Severity::kInfo;
   f.confidence = std::min(0.9, 0.4 + 0.5 * votes.share());
+  PutNumber(f, "stretches", votes.share(), Unit::kShare);
   return f;
 }
 
-Evidence UseText(const Accelerators& devices, const Accelerator& d) {
-  return {d.busy_known()
-              ? fmt::format("{}: busy {} of the time, {} of its memory used.",
-                            d.Call(), FormatShare(d.busy_mean),
-                            FormatShare(d.memory_mean))
-              : fmt::format("{}: {} of its memory used.", d.Call(),
-                            FormatShare(d.memory_mean)),
-          devices.from_ns, devices.to_ns};
-}
-
-bool MemoryKnown(const Accelerators& devices) {
-  return std::any_of(devices.used.begin(), devices.used.end(),
-                     [](const Accelerator& d) { return d.memory_known(); });
-}
-
-Outcome CannotJudge(const Accelerators& devices) {
-  return Outcome::NotEnough(
-      devices.not_enough_data.empty()
-          ? "the memory of the accelerators was not collected"
-          : devices.not_enough_data);
+void SayUse(Finding& f, const Accelerator& d) {
+  Say(f, d.busy_known()
+             ? fmt::format("{}: busy {} of the time, {} of its memory used.",
+                           d.Call(), FormatShare(d.busy_mean),
+                           FormatShare(d.memory_mean))
+             : fmt::format("{}: {} of its memory used.", d.Call(),
+                           FormatShare(d.memory_mean)));
 }
 
 // Devices that are less than kBusy busy while their memory is `full`, or not.
-Outcome Free(const Facts& facts, bool full) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
-  if (!devices.busy_known())
-    return Outcome::NotEnough(
-        "how busy the accelerators were was not collected");
-  if (HeldUpByOthers(facts))
-    return Outcome::NotEnough("other programs held it up");
+Outcome Free(const Case& about, bool full) {
+  const Accelerators& devices = about.accelerators();
   std::vector<const Accelerator*> found;
   Votes most;
   for (const Accelerator& d : devices.used) {
@@ -139,17 +117,17 @@ Outcome Free(const Facts& facts, bool full) {
     if (votes.share() > most.share()) most = votes;
   }
   if (found.empty()) return {};
-  Finding f = Begin(
-      devices, full ? "gpu_memory_full_gpu_free" : "gpu_and_memory_free", most);
+  Finding f = Begin(devices, most);
   f.summary =
       full ? fmt::format("The memory of {} is full, but {} could compute more.",
                          CallDevices(found), found.size() == 1 ? "it" : "they")
            : fmt::format("Both {} and {} memory have room to spare.",
                          CallDevices(found),
                          found.size() == 1 ? "its" : "their");
-  for (const Accelerator* const d : found)
-    f.evidence.push_back(UseText(devices, *d));
-  f.evidence.push_back({Words(most), devices.from_ns, devices.to_ns});
+  for (const Accelerator* const d : found) SayUse(f, *d);
+  PutNumber(f, "busy", found[0]->busy_mean, Unit::kShare);
+  PutNumber(f, "memory_share", found[0]->memory_mean, Unit::kShare);
+  Say(f, Words(most));
   f.advice =
       full ? "A larger batch does not fit. Make what is in memory smaller: "
              "lower precision (torch.autocast), activation checkpointing, an "
@@ -163,28 +141,25 @@ Outcome Free(const Facts& facts, bool full) {
 
 }  // namespace
 
-Outcome DeviceMemoryFull(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
+Outcome DeviceMemoryFull(const Case& about) {
+  const Accelerators& devices = about.accelerators();
   std::vector<const Accelerator*> full;
-  Finding f;
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
   for (const Accelerator& d : devices.used) {
     const double peak = d.facts->memory_peak_share.value_or(0);
     if (!d.memory_known() || peak <= kFull) continue;
+    if (full.empty()) {
+      PutNumber(f, "memory_peak_share", peak, Unit::kShare);
+      PutNumber(f, "memory_share", d.memory_mean, Unit::kShare);
+      PutNumber(f, "memory_total", d.facts->memory_total_bytes, Unit::kBytes);
+    }
     full.push_back(&d);
-    f.evidence.push_back(
-        {fmt::format("{} used at most {} of its {} ({}), {} on average.",
-                     d.Call(), FormatBytes(*d.facts->memory_peak_bytes),
-                     FormatBytes(*d.facts->memory_total_bytes),
-                     FormatShare(peak), FormatShare(d.memory_mean)),
-         devices.from_ns, devices.to_ns});
+    Say(f, fmt::format("{} used at most {} of its {} ({}), {} on average.",
+                       d.Call(), FormatBytes(*d.facts->memory_peak_bytes),
+                       FormatBytes(*d.facts->memory_total_bytes),
+                       FormatShare(peak), FormatShare(d.memory_mean)));
   }
   if (full.empty()) return {};
-  f.rule = "device_memory_full";
-  f.severity = Severity::kWarning;
-  f.from_ns = devices.from_ns;
-  f.to_ns = devices.to_ns;
   f.summary = fmt::format(
       "The memory of {} is at its limit: a little more, and the run fails or "
       "slows down.",
@@ -199,10 +174,8 @@ Outcome DeviceMemoryFull(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome GpuMemoryUneven(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.size() < 2) return {};
-  if (!devices.judged() || !MemoryKnown(devices)) return CannotJudge(devices);
+Outcome GpuMemoryUneven(const Case& about) {
+  const Accelerators& devices = about.accelerators();
   std::vector<const Accelerator*> all;
   for (const Accelerator& d : devices.used)
     if (d.memory_known()) all.push_back(&d);
@@ -221,15 +194,16 @@ Outcome GpuMemoryUneven(const Facts& facts) {
       all.begin(), all.end(), [](const Accelerator* a, const Accelerator* b) {
         return a->memory_mean < b->memory_mean;
       });
-  Finding f = Begin(devices, "gpu_memory_uneven", votes);
+  Finding f = Begin(devices, votes);
   f.summary = fmt::format(
       "The work is spread unevenly: GPU {} uses {} of its memory, GPU {} only "
       "{}.",
       (*most)->facts->index, FormatShare((*most)->memory_mean),
       (*least)->facts->index, FormatShare((*least)->memory_mean));
-  for (const Accelerator* const d : all)
-    f.evidence.push_back(UseText(devices, *d));
-  f.evidence.push_back({Words(votes), devices.from_ns, devices.to_ns});
+  PutNumber(f, "fullest", (*most)->memory_mean, Unit::kShare);
+  PutNumber(f, "emptiest", (*least)->memory_mean, Unit::kShare);
+  for (const Accelerator* const d : all) SayUse(f, *d);
+  Say(f, Words(votes));
   f.advice =
       "The fullest device limits the batch of all. Give each the same: with "
       "PyTorch use DistributedDataParallel (torchrun) instead of DataParallel, "
@@ -239,7 +213,7 @@ Outcome GpuMemoryUneven(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome GpuAndMemoryFree(const Facts& facts) { return Free(facts, false); }
-Outcome GpuMemoryFullGpuFree(const Facts& facts) { return Free(facts, true); }
+Outcome GpuAndMemoryFree(const Case& about) { return Free(about, false); }
+Outcome GpuMemoryFullGpuFree(const Case& about) { return Free(about, true); }
 
 }  // namespace sonde

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/made_devices.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -26,7 +26,7 @@ std::vector<int> Found(const Facts& facts) {
   std::vector<int> out;
   for (const auto rule :
        {&GpuMemoryUneven, &GpuAndMemoryFree, &GpuMemoryFullGpuFree})
-    out.push_back(rule(facts).findings.empty() ? 0 : 1);
+    out.push_back(Ask(rule, facts).findings.empty() ? 0 : 1);
   return out;
 }
 using Votes = std::vector<int>;
@@ -51,7 +51,7 @@ TEST(GpuMemoryTest, TwoDevices) {
 TEST(GpuMemoryTest, EveryDeviceIsJudgedNotTheFirstOnly) {
   const Facts facts = At({{0.95, 0.45}, {0.50, 0.45}});
   EXPECT_EQ(Found(facts), (Votes{0, 1, 0}));
-  EXPECT_EQ(GpuAndMemoryFree(facts).findings[0].summary,
+  EXPECT_EQ(Ask(GpuAndMemoryFree, facts).findings[0].summary,
             "Both GPU 1 and its memory have room to spare.");
 }
 
@@ -64,19 +64,20 @@ TEST(GpuMemoryTest, EightOfTenStretchesAreMost) {
         run, {{.busy = [=](double s) { return s < 100 - seconds ? 0.95 : 0.5; },
                .memory = run.Always(0.45)}});
   };
-  const Outcome most = GpuAndMemoryFree(free_for(80));
+  const Outcome most = Ask(GpuAndMemoryFree, free_for(80));
   ASSERT_EQ(most.findings.size(), 1u);
   EXPECT_EQ(most.findings[0].severity, Severity::kWarning);
   EXPECT_EQ(most.findings[0].evidence.back().text,
             "This held in 8 of 10 stretches of the time.");
-  EXPECT_EQ(GpuAndMemoryFree(free_for(70)).findings.at(0).severity,
+  EXPECT_EQ(Ask(GpuAndMemoryFree, free_for(70)).findings.at(0).severity,
             Severity::kInfo);
-  EXPECT_TRUE(GpuAndMemoryFree(free_for(20)).findings.empty());
+  EXPECT_TRUE(Ask(GpuAndMemoryFree, free_for(20)).findings.empty());
 }
 
 TEST(GpuMemoryTest, FullFromNinetyPercentOn) {
-  EXPECT_TRUE(DeviceMemoryFull(At({{0.95, 0.90}})).findings.empty());
-  const Outcome outcome = DeviceMemoryFull(At({{0.95, 0.5}, {0.95, 0.95}}));
+  EXPECT_TRUE(Ask(DeviceMemoryFull, At({{0.95, 0.90}})).findings.empty());
+  const Outcome outcome =
+      Ask(DeviceMemoryFull, At({{0.95, 0.5}, {0.95, 0.95}}));
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
             "The memory of GPU 1 is at its limit: a little more, and the run "
@@ -87,7 +88,7 @@ TEST(GpuMemoryTest, ADeviceOfOthersIsNotJudged) {
   Facts facts = At({{0.95, 0.5}, {0.3, 0.95}});
   facts.devices[0].holders = {1};
   EXPECT_EQ(Found(facts), (Votes{0, 0, 0}));
-  EXPECT_TRUE(DeviceMemoryFull(facts).findings.empty());
+  EXPECT_TRUE(Ask(DeviceMemoryFull, facts).findings.empty());
 }
 
 TEST(GpuMemoryTest, SaysWhenItCannotKnow) {
@@ -97,9 +98,9 @@ TEST(GpuMemoryTest, SaysWhenItCannotKnow) {
       WithDevices(run, {{.busy = run.Always(0.5)}, {.busy = run.Always(0.5)}});
   for (const auto rule : {&DeviceMemoryFull, &GpuMemoryUneven,
                           &GpuAndMemoryFree, &GpuMemoryFullGpuFree}) {
-    EXPECT_EQ(rule(busy).not_enough_data,
+    EXPECT_EQ(Ask(rule, busy).not_enough_data,
               "the memory of the accelerators was not collected");
-    EXPECT_EQ(rule(run.Make()).not_enough_data, "");
+    EXPECT_EQ(Ask(rule, run.Make()).not_enough_data, "");
   }
 }
 
@@ -112,8 +113,8 @@ TEST(GpuMemoryTest, MemoryThatNobodyKnowsIsNotEmpty) {
               {.busy = run.Always(0.95), .memory = run.Always(second)},
               {.busy = run.Always(0.95)}});
   };
-  EXPECT_TRUE(GpuMemoryUneven(with(0.5)).findings.empty());
-  EXPECT_EQ(GpuMemoryUneven(with(0.25)).findings.at(0).summary,
+  EXPECT_TRUE(Ask(GpuMemoryUneven, with(0.5)).findings.empty());
+  EXPECT_EQ(Ask(GpuMemoryUneven, with(0.25)).findings.at(0).summary,
             "The work is spread unevenly: GPU 0 uses 50.0 % of its memory, GPU "
             "1 only 25.0 %.");
 }

@@ -1,7 +1,7 @@
 // gpu_underused, gpu_fluctuating and problem_too_small: does an accelerator do
 // less than it could, and in which way?
 //
-// All three are symptoms: other rules say why, and come first (judge.cc).
+// All three are symptoms: other rules say why, and come first (rules.cc).
 //  - gpu_underused: of kChunks equal parts of the judged time, kMinTime are
 //    less than kHalf busy.
 //  - gpu_fluctuating: busy by kHigh at its best (p95) and by less than kLow at
@@ -17,6 +17,7 @@
 #include "analyze/pattern/period.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
@@ -30,31 +31,17 @@ constexpr double kMinTime = 0.60;
 constexpr double kHigh = 0.70;
 constexpr double kLow = 0.10;
 
-constexpr char kOthers[] = "other programs held it up";
-
-Outcome CannotJudge(const Accelerators& devices) {
-  if (!devices.not_enough_data.empty())
-    return Outcome::NotEnough(devices.not_enough_data);
-  return Outcome::NotEnough("how busy the accelerators were was not collected");
-}
-
-Finding Begin(const Accelerators& devices, const char* rule) {
-  Finding f;
-  f.rule = rule;
-  f.severity = Severity::kWarning;
-  f.from_ns = devices.from_ns;
-  f.to_ns = devices.to_ns;
-  return f;
-}
-
-Evidence BusyText(const Accelerators& devices, const Accelerator& d) {
+void SayBusy(Finding& f, const Accelerator& d) {
   const std::vector<double> values = d.busy.KnownValues();
-  return {fmt::format("{} was busy {} of the time; for 5 % of it at most {}, "
-                      "for 95 % at most {}.",
-                      d.Call(), FormatShare(d.busy_mean),
-                      FormatShare(Quantile(values, 0.05)),
-                      FormatShare(Quantile(values, 0.95))),
-          devices.from_ns, devices.to_ns};
+  Say(f, fmt::format("{} was busy {} of the time; for 5 % of it at most {}, "
+                     "for 95 % at most {}.",
+                     d.Call(), FormatShare(d.busy_mean),
+                     FormatShare(Quantile(values, 0.05)),
+                     FormatShare(Quantile(values, 0.95))));
+}
+
+std::string Duration(double seconds) {
+  return FormatDuration(static_cast<int64_t>(seconds * 1e9));
 }
 
 // The parts of the judged time that are less than half busy: their share, and
@@ -90,13 +77,10 @@ LowParts LowPartsOf(const RegularSeries& busy) {
 
 }  // namespace
 
-Outcome GpuUnderused(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
-  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
+Outcome GpuUnderused(const Case& about) {
+  const Accelerators& devices = about.accelerators();
   std::vector<const Accelerator*> low;
-  Finding f = Begin(devices, "gpu_underused");
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
   double worst = 1;
   for (const Accelerator& d : devices.used) {
     if (!d.busy_known()) continue;
@@ -104,7 +88,7 @@ Outcome GpuUnderused(const Facts& facts) {
     if (parts.share < kMinTime || d.busy_mean >= kHalf) continue;
     low.push_back(&d);
     worst = std::min(worst, d.busy_mean);
-    f.evidence.push_back(BusyText(devices, d));
+    SayBusy(f, d);
     f.evidence.push_back(
         {fmt::format("It was less than half busy in {} of the time, the "
                      "longest stretch of it here.",
@@ -112,6 +96,7 @@ Outcome GpuUnderused(const Facts& facts) {
          d.busy.grid.TimeOf(parts.from), d.busy.grid.TimeOf(parts.to)});
   }
   if (low.empty()) return {};
+  PutNumber(f, "busy", worst, Unit::kShare);
   f.summary = fmt::format("{} {} used by {} only.", CallDevices(low),
                           low.size() == 1 ? "is" : "are", FormatShare(worst));
   f.advice =
@@ -123,14 +108,12 @@ Outcome GpuUnderused(const Facts& facts) {
   return {{std::move(f)}, ""};
 }
 
-Outcome GpuFluctuating(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
-  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
+Outcome GpuFluctuating(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   std::vector<const Accelerator*> unsteady;
-  Finding f = Begin(devices, "gpu_fluctuating");
-  std::string every;
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
+  MaybeNumber period_s;
   double idle = 0;
   for (const Accelerator& d : devices.used) {
     const std::vector<double> values = d.busy.KnownValues();
@@ -139,22 +122,20 @@ Outcome GpuFluctuating(const Facts& facts) {
       continue;
     unsteady.push_back(&d);
     idle = std::max(idle, 1 - d.busy_mean);
-    f.evidence.push_back(BusyText(devices, d));
+    SayBusy(f, d);
     if (const auto period = PeriodOf(d.busy)) {
-      every = fmt::format(
-          ", again every {}",
-          FormatDuration(static_cast<int64_t>(period->seconds * 1e9)));
-      f.evidence.push_back({fmt::format("It rests every {} ({:.0f} times).",
-                                        FormatDuration(static_cast<int64_t>(
-                                            period->seconds * 1e9)),
-                                        period->cycles),
-                            devices.from_ns, devices.to_ns});
+      period_s = period->seconds;
+      Say(f, fmt::format("It rests every {} ({:.0f} times).",
+                         Duration(*period_s), period->cycles));
     }
   }
   if (unsteady.empty()) return {};
-  f.summary = fmt::format("{} {} to rest and to full work in turns{}.",
-                          CallDevices(unsteady),
-                          unsteady.size() == 1 ? "goes" : "go", every);
+  f.summary =
+      fmt::format("{} {} to rest and to full work in turns{}.",
+                  CallDevices(unsteady), unsteady.size() == 1 ? "goes" : "go",
+                  period_s ? ", again every " + Duration(*period_s) : "");
+  PutNumber(f, "idle", idle, Unit::kShare);
+  PutNumber(f, "period", period_s, Unit::kSeconds);
   f.advice =
       "Something stops the accelerator again and again. Find what the program "
       "does at these moments: loading the next batch (prefetch it), "
@@ -162,42 +143,40 @@ Outcome GpuFluctuating(const Facts& facts) {
       "of their own). All curves one above the other: sonde export " +
       ShellWord(facts.store->path(), 4096) + " --to chrome";
   f.gain = Gain{idle * devices.OfRun(facts), "if it never rested"};
-  f.confidence = every.empty() ? 0.7 : 0.9;
+  f.confidence = period_s ? 0.9 : 0.7;
   return {{std::move(f)}, ""};
 }
 
-Outcome ProblemTooSmall(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.judged() || !devices.busy_known()) return CannotJudge(devices);
-  if (HeldUpByOthers(facts)) return Outcome::NotEnough(kOthers);
-  const RegularSeries* const cpu = facts.series->Find("tree_cpu");
-  const std::vector<double> cores = cpu == nullptr
-                                        ? std::vector<double>()
-                                        : JudgedOf(facts, *cpu).KnownValues();
-  if (cores.empty() || !facts.run.capacity_cores)
-    return Outcome::NotEnough(
-        "CPU time or the number of cores it may use was not collected");
+Outcome ProblemTooSmall(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
+  const std::vector<double> cores =
+      JudgedOf(facts, *facts.series->Find("tree_cpu")).KnownValues();
   const double cpu_high = Quantile(cores, 0.95) / *facts.run.capacity_cores;
-  if (cpu_high >= kHigh) return {};
-  Finding f = Begin(devices, "problem_too_small");
+  if (cores.empty() || cpu_high >= kHigh) return {};
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
+  double busiest = 0, fullest = 0;
   for (const Accelerator& d : devices.used) {
     // Memory that nobody knows of may be full.
     if (!d.busy_known() || !d.memory_known()) return {};
     const double busy = Quantile(d.busy.KnownValues(), 0.95);
     const double memory = Quantile(d.memory.KnownValues(), 0.95);
     if (busy >= kHigh || memory >= kHigh) return {};
-    f.evidence.push_back(
-        {fmt::format("{}: for 95 % of the time at most {} busy, at most {} of "
-                     "its memory used.",
-                     d.Call(), FormatShare(busy), FormatShare(memory)),
-         devices.from_ns, devices.to_ns});
+    busiest = std::max(busiest, busy);
+    fullest = std::max(fullest, memory);
+    Say(f,
+        fmt::format("{}: for 95 % of the time at most {} busy, at most {} of "
+                    "its memory used.",
+                    d.Call(), FormatShare(busy), FormatShare(memory)));
   }
-  f.evidence.push_back(
-      {fmt::format("The program used at most {} of the cores it may use, for "
-                   "95 % of the time.",
-                   FormatShare(cpu_high)),
-       facts.run.begin_ns, facts.run.end_ns});
+  SayOfRun(
+      f, facts,
+      fmt::format("The program used at most {} of the cores it may use, for "
+                  "95 % of the time.",
+                  FormatShare(cpu_high)));
+  PutNumber(f, "busy_p95", busiest, Unit::kShare);
+  PutNumber(f, "memory_p95", fullest, Unit::kShare);
+  PutNumber(f, "cpu_p95", cpu_high, Unit::kShare);
   f.summary =
       "The problem is small for this machine: neither the cores nor the "
       "accelerator nor its memory are used to capacity.";

@@ -5,7 +5,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/judge.h"
 #include "analyze/made_devices.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -29,9 +29,10 @@ MadeRun::Load Turns(double period, double duty, double high = 1) {
 bool Found(const Outcome& outcome) { return !outcome.findings.empty(); }
 
 TEST(GpuUnderusedTest, TheThresholdIsHalf) {
-  EXPECT_TRUE(Found(GpuUnderused(At(Always(0.49)))));
-  EXPECT_FALSE(Found(GpuUnderused(At(Always(0.51)))));
-  EXPECT_FALSE(Found(GpuUnderused(At(Always(0), 0)))) << "it is not its own";
+  EXPECT_TRUE(Found(Ask(GpuUnderused, At(Always(0.49)))));
+  EXPECT_FALSE(Found(Ask(GpuUnderused, At(Always(0.51)))));
+  EXPECT_FALSE(Found(Ask(GpuUnderused, At(Always(0), 0))))
+      << "it is not its own";
 }
 
 TEST(GpuUnderusedTest, JudgesEveryDevice) {
@@ -40,7 +41,7 @@ TEST(GpuUnderusedTest, JudgesEveryDevice) {
   const Facts facts = WithDevices(
       run,
       {{.busy = Always(0.95)}, {.busy = Always(0.2)}, {.busy = Always(0.3)}});
-  const Outcome outcome = GpuUnderused(facts);
+  const Outcome outcome = Ask(GpuUnderused, facts);
   ASSERT_TRUE(Found(outcome));
   EXPECT_EQ(outcome.findings[0].summary,
             "GPU 1 and 2 are used by 20.0 % only.");
@@ -48,13 +49,13 @@ TEST(GpuUnderusedTest, JudgesEveryDevice) {
 
 TEST(GpuUnderusedTest, StartUpDoesNotCount) {
   const auto late = [](double s) { return s < 12 ? 0.0 : 0.95; };
-  EXPECT_FALSE(Found(GpuUnderused(At(late))));
-  EXPECT_FALSE(Found(GpuFluctuating(At(late))));
+  EXPECT_FALSE(Found(Ask(GpuUnderused, At(late))));
+  EXPECT_FALSE(Found(Ask(GpuFluctuating, At(late))));
   EXPECT_TRUE(Judge(At(late)).findings.empty());
 }
 
 TEST(GpuFluctuatingTest, NamesThePeriod) {
-  const Outcome outcome = GpuFluctuating(At(Turns(2, 0.7)));
+  const Outcome outcome = Ask(GpuFluctuating, At(Turns(2, 0.7)));
   ASSERT_TRUE(Found(outcome));
   EXPECT_NE(outcome.findings[0].summary.find("again every 2.00 s"),
             std::string::npos)
@@ -62,18 +63,19 @@ TEST(GpuFluctuatingTest, NamesThePeriod) {
 }
 
 TEST(GpuFluctuatingTest, BothEndsMustBeFar) {
-  EXPECT_FALSE(Found(GpuFluctuating(At(Turns(2, 0.7, 0.65)))));
-  EXPECT_FALSE(Found(GpuFluctuating(At(Turns(20, 0.96)))))
+  EXPECT_FALSE(Found(Ask(GpuFluctuating, At(Turns(2, 0.7, 0.65)))));
+  EXPECT_FALSE(Found(Ask(GpuFluctuating, At(Turns(20, 0.96)))))
       << "rests for less than 5 % of the time";
-  EXPECT_FALSE(Found(GpuFluctuating(
-      At([](double s) { return std::fmod(s, 2) < 1 ? 1.0 : 0.2; }))));
+  EXPECT_FALSE(Found(Ask(GpuFluctuating, At([](double s) {
+                           return std::fmod(s, 2) < 1 ? 1.0 : 0.2;
+                         }))));
 }
 
 TEST(ProblemTooSmallTest, NothingMayBeUsedToCapacity) {
-  EXPECT_TRUE(Found(ProblemTooSmall(At(Always(0.6), 0.3))));
-  EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.72), 0.3))));
-  EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.6), 0.72))));
-  EXPECT_FALSE(Found(ProblemTooSmall(At(Always(0.6), 0.3, 1.5))));
+  EXPECT_TRUE(Found(Ask(ProblemTooSmall, At(Always(0.6), 0.3))));
+  EXPECT_FALSE(Found(Ask(ProblemTooSmall, At(Always(0.72), 0.3))));
+  EXPECT_FALSE(Found(Ask(ProblemTooSmall, At(Always(0.6), 0.72))));
+  EXPECT_FALSE(Found(Ask(ProblemTooSmall, At(Always(0.6), 0.3, 1.5))));
 }
 
 TEST(ProblemTooSmallTest, CoresOfAStartUpThatIsNotJudgedDoNotCount) {
@@ -83,9 +85,9 @@ TEST(ProblemTooSmallTest, CoresOfAStartUpThatIsNotJudgedDoNotCount) {
       {.name = "train", .cores = [](double s) { return s < 10 ? 1.9 : 0.1; }}};
   const std::vector<MadeDevice> devices = {
       {.busy = Always(0.6), .memory = Always(0.3)}};
-  EXPECT_FALSE(Found(ProblemTooSmall(WithDevices(run, devices))));
+  EXPECT_FALSE(Found(Ask(ProblemTooSmall, WithDevices(run, devices))));
   run.meta["steady_ns"] = std::to_string(MadeRun::kBeginNs + 10 * kNsPerSec);
-  EXPECT_TRUE(Found(ProblemTooSmall(WithDevices(run, devices))));
+  EXPECT_TRUE(Found(Ask(ProblemTooSmall, WithDevices(run, devices))));
 }
 
 TEST(GpuUnderusedTest, SaysWhenItCannotKnow) {
@@ -93,9 +95,9 @@ TEST(GpuUnderusedTest, SaysWhenItCannotKnow) {
   run.workers = {{.name = "train", .cores = run.Always(0.1)}};
   const Facts facts = WithDevices(run, {{.memory = Always(0.5)}});
   for (const auto rule : {&GpuUnderused, &GpuFluctuating, &ProblemTooSmall}) {
-    EXPECT_EQ(rule(facts).not_enough_data,
+    EXPECT_EQ(Ask(rule, facts).not_enough_data,
               "how busy the accelerators were was not collected");
-    EXPECT_EQ(rule(run.Make()).not_enough_data, "") << "there is none";
+    EXPECT_EQ(Ask(rule, run.Make()).not_enough_data, "") << "there is none";
   }
 }
 
@@ -122,7 +124,7 @@ TEST(GpuUnderusedTest, ARunThatOthersHeldUpIsNotJudged) {
       WithDevices(run, {{.busy = Always(0.3), .memory = Always(0.3)}});
   for (const auto rule :
        {&GpuUnderused, &GpuFluctuating, &ProblemTooSmall, &GpuAndMemoryFree})
-    EXPECT_EQ(rule(facts).not_enough_data, "other programs held it up");
+    EXPECT_EQ(Ask(rule, facts).not_enough_data, "other programs held it up");
 }
 
 TEST(GpuUnderusedTest, WorkThatMayBeSomebodyElsesExcusesNobody) {
@@ -140,7 +142,7 @@ TEST(GpuUnderusedTest, ADeviceThatBeganToWorkWithTheRunIsTheRuns) {
   const auto half = [](double s) {
     return s > 1 && std::fmod(s, 1) < 0.5 ? 0.97 : 0.0;
   };
-  EXPECT_FALSE(AcceleratorsWellUsed(At(half, 0.5, 1.9)));
+  EXPECT_FALSE(AcceleratorsOf(At(half, 0.5, 1.9)).WellUsed());
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ std::string AdviceOn(const Collecting& found, const std::string& limit) {
 
 }  // namespace
 
-Outcome HeapTooSmall(const Facts& facts) {
+Outcome HeapTooSmall(const Case& about) {
+  const Facts& facts = about.facts();
   Collecting most;
   for (const ProcessFacts& process : facts.processes) {
     const Collecting one = CollectingOf(process);
@@ -101,12 +102,10 @@ Outcome HeapTooSmall(const Facts& facts) {
       process.cpu_share.value_or(0) < kMinOfRun ||
       most.gc_ns < kMinCores * wall)
     return {};
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
+  const Steady& steady = about.steady();
 
   const double share = std::min(1.0, most.gc_ns / all);
-  Finding f = FindingOf("heap_too_small", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   PutWhere(f, process);
   f.summary = fmt::format(
       "The heap is too small: {} of the CPU time of {} goes to collecting "
@@ -129,6 +128,10 @@ Outcome HeapTooSmall(const Facts& facts) {
                    1.0, static_cast<double>(t.cpu_ns.value_or(0)) / all))));
     break;  // most CPU first
   }
+  PutNumber(f, "collecting", share, Unit::kShare);
+  PutNumber(f, "collecting_cores", most.gc_ns / wall, Unit::kCores);
+  PutNumber(f, "own_cores", all / wall, Unit::kCores);
+  PutNumber(f, "memory", process.rss_peak_bytes, Unit::kBytes);
   const std::string limit = WordOf(process.cmdline, "-Xmx");
   if (process.rss_peak_bytes)
     Say(f, fmt::format(

@@ -3,7 +3,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -27,7 +27,9 @@ Facts Collects(double each, double works, const std::string& name) {
                   name, 2 * each + works, works, each));
 }
 
-bool Fires(const Facts& facts) { return !HeapTooSmall(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(HeapTooSmall, facts).findings.empty();
+}
 
 TEST(HeapTooSmallTest, SaysWhatCollectingTakes) {
   const Judgement judgement = Judge(Collects(0.9, 0.2, "GC Thread#"), {});

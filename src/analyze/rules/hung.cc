@@ -45,9 +45,8 @@ std::string AdviceOn(const ProcessFacts* process) {
 
 }  // namespace
 
-Outcome Hung(const Facts& facts) {
-  if (facts.series->Find("tree_cpu") == nullptr)
-    return Outcome::NotEnough(SteadyOf(facts).not_enough_data);
+Outcome Hung(const Case& about) {
+  const Facts& facts = about.facts();
   const double wall_ns =
       static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns));
   std::vector<Standstill> all = StandstillsOf(*facts.series);
@@ -70,14 +69,10 @@ Outcome Hung(const Facts& facts) {
     return FormatDuration(Elapsed(facts.run.begin_ns, ns));
   };
   const std::string length = FormatDuration(found->to_ns - found->from_ns);
-  Finding f;
-  f.rule = "hung";
+  Finding f = FindingIn(found->from_ns, found->to_ns);
   // A service that nobody asks anything stands still, too.
   const bool serves = WaitsToBeAsked(facts, found->to_ns - 1);
-  f.severity =
-      found->to_the_end && !serves ? Severity::kCritical : Severity::kWarning;
-  f.from_ns = found->from_ns;
-  f.to_ns = found->to_ns;
+  if (found->to_the_end && !serves) f.severity = Severity::kCritical;
   f.confidence = kSure;
   f.summary =
       found->to_the_end
@@ -93,6 +88,10 @@ Outcome Hung(const Facts& facts) {
   Say(f, fmt::format("That is {} of the run, with less than 1 % of a core and "
                      "4 KiB/s of reads and writes.",
                      FormatShare(share_of(*found))));
+  PutNumber(f, "stood_still",
+            static_cast<double>(Elapsed(found->from_ns, found->to_ns)) / 1e9,
+            Unit::kSeconds);
+  PutNumber(f, "of_run", share_of(*found), Unit::kShare);
   // What they slept in before they went on is not kept.
   if (found->to_the_end)
     for (std::string& sleeper :

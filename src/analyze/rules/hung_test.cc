@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 #include "analyze/shape.h"
 
 namespace sonde {
@@ -17,13 +17,13 @@ MadeRun Works(double from_s, double to_s, double rest = 0.0) {
 }
 
 std::string SummaryOf(const Facts& facts) {
-  const Outcome outcome = Hung(facts);
+  const Outcome outcome = Ask(Hung, facts);
   return outcome.findings.empty() ? "" : outcome.findings[0].summary;
 }
 
 TEST(HungTest, FindsAHangAtTheEnd) {
   const Facts facts = Works(0, 10).Make();
-  const Outcome outcome = Hung(facts);
+  const Outcome outcome = Ask(Hung, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.severity, Severity::kCritical);

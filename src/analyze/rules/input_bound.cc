@@ -30,6 +30,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/input_work.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
@@ -57,96 +58,81 @@ constexpr double kSleepsPerRead = 0.5;
 constexpr double kWaitsAtAll = 0.10;  // of the time, by pressure
 
 // What all four look at. `found` is the first one's answer.
-struct Input {
+struct Feed {
   Accelerators devices;
   InputWork work;
   double idle = 0;
   bool by_cpu = false, by_disk = false, by_reads = false, by_self = false;
   bool found = false;
-  std::string not_enough_data;
 };
 
-Input InputOf(const Facts& facts) {
-  Input in;
-  in.devices = AcceleratorsOf(facts);
-  if (in.devices.used.empty()) return in;
-  in.not_enough_data = in.devices.not_enough_data;
-  if (in.not_enough_data.empty() && !in.devices.busy_known())
-    in.not_enough_data = "how busy the accelerators were was not collected";
-  if (in.not_enough_data.empty())
-    in.not_enough_data = SteadyOf(facts).not_enough_data;
-  if (!in.not_enough_data.empty()) return in;
+Feed FeedOf(const Case& about) {
+  Feed in;
+  in.devices = about.accelerators();
   in.devices.Keep([](const Accelerator& d) {
     return d.busy_known() && 1 - d.busy_mean >= kMinIdle;
   });
   if (in.devices.used.empty()) return in;
   in.idle = in.devices.IdleShare();
-  in.work = InputWorkOf(facts, in.devices);
+  in.work = InputWorkOf(about.facts(), in.devices);
   in.by_cpu = in.work.loader_cores >= kLoaderCores;
   in.by_disk = in.work.read_bytes_s.value_or(0) >= kReadBytes;
   in.by_reads = in.work.read_chars_s.value_or(0) >= kReadChars &&
                 in.work.read_calls_s.value_or(0) >= kReadCalls;
-  // A thread that fills a core does not wait for data.
-  if (!in.work.consumer_cores || !InterpreterBound(facts).findings.empty())
-    return in;
+  if (!in.work.consumer_cores) return in;
   const double consumer = *in.work.consumer_cores;
   const bool waits = consumer < kMaxConsumer ||
                      consumer - (1 - in.idle) < kMaxConsumerIdle * in.idle;
   in.found = waits && (in.by_cpu || in.by_disk || in.by_reads);
   in.by_self = !in.found && !in.by_cpu && !in.by_reads && consumer < kMaxSelf &&
                std::abs(consumer - in.idle) <= kSelfNear * in.idle &&
-               Alternating(facts).findings.empty();
+               !about.Found(Alternating);
   in.found |= in.by_self;
   return in;
 }
 
-Evidence Held(const Input& in, std::string text) {
-  return {std::move(text), in.devices.from_ns, in.devices.to_ns};
-}
-
 // What they all begin with.
-Finding Begin(const Facts& facts, const Input& in, const char* rule) {
-  Finding f;
-  f.rule = rule;
-  f.severity = in.idle >= kHighIdle ? Severity::kCritical : Severity::kWarning;
-  f.from_ns = in.devices.from_ns;
-  f.to_ns = in.devices.to_ns;
+Finding Begin(const Facts& facts, const Feed& in) {
+  Finding f = FindingIn(in.devices.from_ns, in.devices.to_ns);
+  if (in.idle >= kHighIdle) f.severity = Severity::kCritical;
   for (const Accelerator& d : in.devices.used)
     if (d.busy_known())
-      f.evidence.push_back(
-          Held(in, fmt::format("{} was busy {} of the time.", d.Call(),
-                               FormatShare(d.busy_mean))));
+      Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
+                         FormatShare(d.busy_mean)));
   const ProcessFacts& consumer = *in.work.consumers[0];
-  f.evidence.push_back(
-      {fmt::format("The main thread of {} was on a core {} of the time: it {}.",
-                   CallProcess(consumer),
-                   FormatShare(in.work.consumer_cores.value_or(0)),
-                   in.by_self ? "prepares the data itself, between the steps"
-                              : "waits as well"),
-       facts.run.begin_ns, facts.run.end_ns});
-  f.where.process = consumer.row.number;
-  f.where.pid = consumer.row.pid;
-  f.where.process_name = consumer.name;
-  f.where.cmdline = consumer.cmdline;
+  SayOfRun(
+      f, facts,
+      fmt::format("The main thread of {} was on a core {} of the time: it {}.",
+                  CallProcess(consumer),
+                  FormatShare(in.work.consumer_cores.value_or(0)),
+                  in.by_self ? "prepares the data itself, between the steps"
+                             : "waits as well"));
+  PutWhere(f, consumer);
+  PutNumber(f, "idle", in.idle, Unit::kShare);
+  PutNumber(f, "main_thread_cores", in.work.consumer_cores, Unit::kCores);
+  PutNumber(f, "own_cores", in.work.tree_cores, Unit::kCores);
+  PutNumber(f, "loader_cores", in.work.loader_cores, Unit::kCores);
+  PutNumber(f, "read", in.work.read_bytes_s, Unit::kBytesPerSecond);
+  PutNumber(f, "read_calls", in.work.read_calls_s, Unit::kPerSecond);
   f.gain = Gain{in.idle * in.devices.OfRun(facts),
                 "if the accelerator never waited"};
   f.confidence = (in.by_cpu ? 0.85 : 0.7) * std::min(1.0, 0.7 + in.idle);
   return f;
 }
 
-std::string Waiters(const Input& in) {
+std::string Waiters(const Feed& in) {
   std::vector<const Accelerator*> all;
   for (const Accelerator& d : in.devices.used)
     if (d.busy_known()) all.push_back(&d);
   return CallDevices(all);
 }
 
-std::string Verb(const Input& in) {
+std::string Verb(const Feed& in) {
   return in.devices.used.size() == 1 ? "waits" : "wait";
 }
 
 // "1.2 cores load data (python3, 2 processes)": what goes on meanwhile.
-std::string Loading(const Input& in) {
+std::string Loading(const Feed& in) {
   if (in.by_self) return "the main thread prepares data";
   if (in.by_cpu)
     return fmt::format("{:.1f} cores prepare data", in.work.loader_cores);
@@ -156,34 +142,59 @@ std::string Loading(const Input& in) {
   return fmt::format("{:.0f} reads a second are made", *in.work.read_calls_s);
 }
 
-void AddLoaders(const Facts& facts, const Input& in, Finding& f) {
+void AddLoaders(const Facts& facts, const Feed& in, Finding& f) {
   if (in.work.loader_cores > 0)
-    f.evidence.push_back(Held(
-        in,
+    Say(f,
         fmt::format(
             "While it idled, {:.2f} cores worked, {:.2f} of them "
             "outside the main thread{}.",
             in.work.tree_cores, in.work.loader_cores,
-            in.work.loader_names.empty() ? "" : ": " + in.work.loader_names)));
+            in.work.loader_names.empty() ? "" : ": " + in.work.loader_names));
   if (in.work.read_bytes_s.value_or(0) > 0)
-    f.evidence.push_back(
-        Held(in, fmt::format("Meanwhile {}/s came from storage.",
-                             FormatBytes(*in.work.read_bytes_s))));
+    Say(f, fmt::format("Meanwhile {}/s came from storage.",
+                       FormatBytes(*in.work.read_bytes_s)));
   if (in.work.read_calls_s.value_or(0) > 0 && in.work.read_chars_s)
-    f.evidence.push_back(
-        {fmt::format(
-             "The loaders made {:.0f} reads a second of {} each.",
-             *in.work.read_calls_s,
-             FormatBytes(*in.work.read_chars_s / *in.work.read_calls_s)),
-         facts.run.begin_ns, facts.run.end_ns});
+    SayOfRun(f, facts,
+             fmt::format(
+                 "The loaders made {:.0f} reads a second of {} each.",
+                 *in.work.read_calls_s,
+                 FormatBytes(*in.work.read_chars_s / *in.work.read_calls_s)));
 }
 
-Outcome Not(const Input& in) { return {{}, in.not_enough_data}; }
+// What to do about it: by what loading itself is short of, if that is known.
+std::string AdviceOn(const Case& about) {
+  for (const RuleFunction why :
+       {InputStorageBound, InputStorageLatency, InputCpuSaturated})
+    if (about.Found(why)) return about.Of(why).findings[0].advice;
+  const double cores = about.facts().run.capacity_cores.value_or(0);
+  return fmt::format(
+      "Data comes too slowly. Prepare more of it at the same time and ahead of "
+      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
+      "pin_memory=True, persistent_workers=True), tf.data's "
+      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
+      "each sample: decode and resize once, store the result.",
+      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
+}
 
-Outcome CpuSaturated(const Facts& facts, const Input& in) {
-  if (!in.found || !in.by_cpu) return Not(in);
-  if (!facts.run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
+}  // namespace
+
+Outcome InputBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
+  if (!in.found) return {};
+  Finding f = Begin(facts, in);
+  f.summary =
+      fmt::format("Limited by its input: {} {} {} of the time while {}.",
+                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
+  AddLoaders(facts, in, f);
+  f.advice = AdviceOn(about);
+  return {{std::move(f)}, ""};
+}
+
+Outcome InputCpuSaturated(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
+  if (!in.found || !in.by_cpu) return {};
   const double capacity = *facts.run.capacity_cores;
   const double time =
       in.devices
@@ -191,15 +202,16 @@ Outcome CpuSaturated(const Facts& facts, const Input& in) {
                       [&](double cores) { return cores >= kBusy * capacity; })
           .value_or(0);
   if (time < kMinTime) return {};
-  Finding f = Begin(facts, in, "input_cpu_saturated");
+  Finding f = Begin(facts, in);
   f.summary = fmt::format(
       "Limited by the CPU that prepares its input: {} {} {} of the time while "
       "all {:g} cores work.",
       Waiters(in), Verb(in), FormatShare(in.idle), capacity);
-  f.evidence.push_back(
-      Held(in, fmt::format("At least {:.0f} % of {:g} cores were busy for "
-                           "{:.0f} % of the time.",
-                           kBusy * 100, capacity, time * 100)));
+  Say(f, fmt::format("At least {:.0f} % of {:g} cores were busy for "
+                     "{:.0f} % of the time.",
+                     kBusy * 100, capacity, time * 100));
+  PutTime(f, time);
+  PutNumber(f, "allowed_cores", capacity, Unit::kCores);
   AddLoaders(facts, in, f);
   f.advice =
       "More loaders will not help: there is no core left for them. Make each "
@@ -210,8 +222,10 @@ Outcome CpuSaturated(const Facts& facts, const Input& in) {
   return {{std::move(f)}, ""};
 }
 
-Outcome StorageBound(const Facts& facts, const Input& in) {
-  if (!in.found || !in.by_disk) return Not(in);
+Outcome InputStorageBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
+  if (!in.found || !in.by_disk) return {};
   const MaybeNumber disk = in.devices.WhileIdle(facts, "disk_busy");
   const MaybeNumber pressure = in.devices.WhileIdle(facts, "psi_io");
   MaybeNumber iowait = in.devices.WhileIdle(facts, "iowait");
@@ -221,8 +235,8 @@ Outcome StorageBound(const Facts& facts, const Input& in) {
       iowait.value_or(0) < kIoWait)
     return {};
   // Disks and pressure are the machine's: somebody else may keep them busy.
-  if (!SteadySeries(facts, SteadyOf(facts)).OwnsDisks()) return {};
-  Finding f = Begin(facts, in, "input_storage_bound");
+  if (!about.series().OwnsDisks()) return {};
+  Finding f = Begin(facts, in);
   f.summary = fmt::format(
       "Limited by the storage its input comes from: {} {} {} of the time while "
       "{}/s are read.",
@@ -230,10 +244,12 @@ Outcome StorageBound(const Facts& facts, const Input& in) {
       FormatBytes(*in.work.read_bytes_s));
   const auto say = [&](const MaybeNumber& share, const char* what) {
     if (share)
-      f.evidence.push_back(
-          Held(in, fmt::format("While it idled, {} {} of the time.", what,
-                               FormatShare(std::min(1.0, *share)))));
+      Say(f, fmt::format("While it idled, {} {} of the time.", what,
+                         FormatShare(std::min(1.0, *share))));
   };
+  PutNumber(f, "disk_busy", disk, Unit::kShare);
+  PutNumber(f, "waited", pressure, Unit::kShare);
+  PutNumber(f, "iowait", iowait, Unit::kShare);
   say(disk, "the busiest disk was busy");
   say(pressure, "something waited for storage");
   say(iowait, "the cores idled for that reason");
@@ -246,11 +262,11 @@ Outcome StorageBound(const Facts& facts, const Input& in) {
   return {{std::move(f)}, ""};
 }
 
-Outcome StorageLatency(const Facts& facts, const Input& in) {
+Outcome InputStorageLatency(const Case& about) {
+  const Facts& facts = about.facts();
+  const Feed& in = about.Once(FeedOf);
   const InputWork& w = in.work;
-  if (!in.found || !in.by_reads || w.loaders == 0) return Not(in);
-  if (!w.sleeps_s)
-    return Outcome::NotEnough("how often its threads slept was not collected");
+  if (!in.found || !in.by_reads || w.loaders == 0 || !w.sleeps_s) return {};
   const double size = *w.read_chars_s / *w.read_calls_s;
   // Reads of a pipe, such as a queue, make nobody wait for storage.
   if (in.devices.WhileIdle(facts, "psi_io").value_or(1) < kWaitsAtAll)
@@ -261,19 +277,22 @@ Outcome StorageLatency(const Facts& facts, const Input& in) {
   if (size >= kSmallRead || each_s < kSlowReadS ||
       *w.sleeps_s < kSleepsPerRead * *w.read_calls_s)
     return {};
-  Finding f = Begin(facts, in, "input_storage_latency");
+  Finding f = Begin(facts, in);
   f.summary = fmt::format(
       "Limited by slow answers of its storage: {} {} {} of the time for reads "
       "of {} that take about {} each.",
       Waiters(in), Verb(in), FormatShare(in.idle), FormatBytes(size),
       FormatDuration(static_cast<int64_t>(each_s * 1e9)));
   AddLoaders(facts, in, f);
-  f.evidence.push_back(
-      {fmt::format("{} loader{} slept {:.0f} times a second, and used {:.2f} "
-                   "cores.",
-                   w.loaders, w.loaders == 1 ? "" : "s", *w.sleeps_s,
-                   w.loader_cores),
-       facts.run.begin_ns, facts.run.end_ns});
+  SayOfRun(
+      f, facts,
+      fmt::format("{} loader{} slept {:.0f} times a second, and used {:.2f} "
+                  "cores.",
+                  w.loaders, w.loaders == 1 ? "" : "s", *w.sleeps_s,
+                  w.loader_cores));
+  PutNumber(f, "bytes_a_call", size, Unit::kBytes);
+  PutNumber(f, "call_time", each_s, Unit::kSeconds);
+  PutNumber(f, "sleeps", w.sleeps_s, Unit::kPerSecond);
   f.advice =
       "Each read waits for its answer. Read more at a time: pack samples into "
       "large files (WebDataset, TFRecord, Parquet), ask for several at once "
@@ -282,47 +301,6 @@ Outcome StorageLatency(const Facts& facts, const Input& in) {
       "read takes.";
   f.confidence *= 0.8;
   return {{std::move(f)}, ""};
-}
-
-// What to do about it: by what loading itself is short of, if that is known.
-std::string AdviceOn(const Facts& facts, const Input& in) {
-  for (const auto why : {&StorageBound, &StorageLatency, &CpuSaturated})
-    if (const Outcome outcome = why(facts, in); !outcome.findings.empty())
-      return outcome.findings[0].advice;
-  const double cores = facts.run.capacity_cores.value_or(0);
-  return fmt::format(
-      "Data comes too slowly. Prepare more of it at the same time and ahead of "
-      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
-      "pin_memory=True, persistent_workers=True), tf.data's "
-      "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
-      "each sample: decode and resize once, store the result.",
-      cores >= 2 ? fmt::format("{:.0f}", cores) : "2");
-}
-
-}  // namespace
-
-Outcome InputBound(const Facts& facts) {
-  const Input in = InputOf(facts);
-  if (!in.found) return Not(in);
-  Finding f = Begin(facts, in, "input_bound");
-  f.summary =
-      fmt::format("Limited by its input: {} {} {} of the time while {}.",
-                  Waiters(in), Verb(in), FormatShare(in.idle), Loading(in));
-  AddLoaders(facts, in, f);
-  f.advice = AdviceOn(facts, in);
-  return {{std::move(f)}, ""};
-}
-
-Outcome InputCpuSaturated(const Facts& facts) {
-  return CpuSaturated(facts, InputOf(facts));
-}
-
-Outcome InputStorageBound(const Facts& facts) {
-  return StorageBound(facts, InputOf(facts));
-}
-
-Outcome InputStorageLatency(const Facts& facts) {
-  return StorageLatency(facts, InputOf(facts));
 }
 
 }  // namespace sonde

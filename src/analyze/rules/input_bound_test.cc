@@ -4,7 +4,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_devices.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -50,7 +50,7 @@ struct InputTest : testing::Test {
 };
 
 TEST_F(InputTest, FindsLoadersThatCannotKeepUp) {
-  const Outcome outcome = InputBound(Busy(0.4));
+  const Outcome outcome = Ask(InputBound, Busy(0.4));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.severity, Severity::kCritical);
@@ -68,26 +68,28 @@ TEST_F(InputTest, WhatLoadersUsedInAStartUpIsNotJudged) {
   for (const size_t i : {1, 2})
     run.workers[i].cores = [](double s) { return s < 5 ? 0.1 : 0.9; };
   run.meta["steady_ns"] = std::to_string(MadeRun::kBeginNs + 5 * kNsPerSec);
-  const Outcome outcome = InputBound(Busy(0.4));
+  const Outcome outcome = Ask(InputBound, Busy(0.4));
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].summary.find("1.7 cores"), std::string::npos)
       << outcome.findings[0].summary;
 }
 
 TEST_F(InputTest, AnAcceleratorThatIsNinetyPercentBusyIsWell) {
-  EXPECT_TRUE(InputBound(Busy(0.91)).findings.empty());
-  ASSERT_EQ(InputBound(Busy(0.89)).findings.size(), 1u);
-  EXPECT_EQ(InputBound(Busy(0.85)).findings[0].severity, Severity::kWarning);
-  EXPECT_EQ(InputBound(Busy(0.79)).findings[0].severity, Severity::kCritical);
+  EXPECT_TRUE(Ask(InputBound, Busy(0.91)).findings.empty());
+  ASSERT_EQ(Ask(InputBound, Busy(0.89)).findings.size(), 1u);
+  EXPECT_EQ(Ask(InputBound, Busy(0.85)).findings[0].severity,
+            Severity::kWarning);
+  EXPECT_EQ(Ask(InputBound, Busy(0.79)).findings[0].severity,
+            Severity::kCritical);
 }
 
 TEST_F(InputTest, OneOfEightThatWaitsIsNotHiddenByTheOthers) {
   const MadeDevice well = {.busy = MadeRun::Always(0.97),
                            .memory = MadeRun::Always(0.4)};
   std::vector<MadeDevice> devices(8, well);
-  EXPECT_TRUE(InputBound(WithDevices(run, devices)).findings.empty());
+  EXPECT_TRUE(Ask(InputBound, WithDevices(run, devices)).findings.empty());
   devices[5].busy = MadeRun::Always(0.6);
-  const Outcome outcome = InputBound(WithDevices(run, devices));
+  const Outcome outcome = Ask(InputBound, WithDevices(run, devices));
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
             "Limited by its input: GPU 5 waits 40.0 % of the time while 1.8 "
@@ -96,18 +98,18 @@ TEST_F(InputTest, OneOfEightThatWaitsIsNotHiddenByTheOthers) {
 
 TEST_F(InputTest, FindsAMainThreadThatLoadsBetweenTheSteps) {
   run.workers = {{.name = "train", .cores = run.Always(0.55)}};
-  const Outcome outcome = InputBound(Busy(0.45));
+  const Outcome outcome = Ask(InputBound, Busy(0.45));
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
             "Limited by its input: GPU 0 waits 55.0 % of the time while the "
             "main thread prepares data.");
   EXPECT_EQ(First(Busy(0.45)), "input_bound");
-  EXPECT_TRUE(InputBound(Busy(0.7)).findings.empty())
+  EXPECT_TRUE(Ask(InputBound, Busy(0.7)).findings.empty())
       << "it does something else, too";
-  EXPECT_TRUE(InputBound(Busy(0.2)).findings.empty())
+  EXPECT_TRUE(Ask(InputBound, Busy(0.2)).findings.empty())
       << "something else is waited for";
   run.workers[0].cores = run.Always(0.95);
-  EXPECT_TRUE(InputBound(Busy(0.05)).findings.empty())
+  EXPECT_TRUE(Ask(InputBound, Busy(0.05)).findings.empty())
       << "it never waits for the accelerator";
 }
 
@@ -120,40 +122,40 @@ TEST_F(InputTest, TurnsThatCanBeToldApartAreTurns) {
     run.workers = {{.name = "train", .cores = turn}};
     Facts facts = WithDevices(run, {{.busy = other, .memory = {}}});
     PutSeries(facts, "accelerator", other);
-    EXPECT_TRUE(InputBound(facts).findings.empty());
+    EXPECT_TRUE(Ask(InputBound, facts).findings.empty());
     EXPECT_EQ(First(facts), "alternating") << "also before interpreter_bound";
   }
 }
 
 TEST_F(InputTest, AConsumerThatComputesDoesNotWaitForData) {
   run.workers[0].cores = run.Always(0.75);
-  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
+  EXPECT_TRUE(Ask(InputBound, Busy(0.4)).findings.empty());
 }
 
 TEST_F(InputTest, NobodyWhoLoadsIsNoInput) {
   run.workers[1].cores = run.workers[2].cores = run.Always(0.05);
-  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
+  EXPECT_TRUE(Ask(InputBound, Busy(0.4)).findings.empty());
 }
 
 TEST_F(InputTest, AShellThatWaitsIsNotTheConsumer) {
   run.workers = {{.name = "sh", .cores = run.Always(0)},
                  {.process = 2, .name = "train", .cores = run.Always(1)}};
-  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
-  EXPECT_EQ(InterpreterBound(Busy(0.4)).findings.at(0).where.process_name,
+  EXPECT_TRUE(Ask(InputBound, Busy(0.4)).findings.empty());
+  EXPECT_EQ(Ask(InterpreterBound, Busy(0.4)).findings.at(0).where.process_name,
             "train");
 }
 
 TEST_F(InputTest, TheHolderOfDeviceMemoryIsTheConsumer) {
   Facts facts = Busy(0.4);
   facts.devices[0].holders = {2};
-  EXPECT_TRUE(InputBound(facts).findings.empty()) << "it computes";
+  EXPECT_TRUE(Ask(InputBound, facts).findings.empty()) << "it computes";
 }
 
 TEST_F(InputTest, SaturatedCoresSayWhyTheInputIsSlow) {
-  EXPECT_TRUE(InputCpuSaturated(Busy(0.4)).findings.empty());
+  EXPECT_TRUE(Ask(InputCpuSaturated, Busy(0.4)).findings.empty());
   run.cores = 2;
   run.workers[1].cores = run.workers[2].cores = run.Always(0.92);
-  ASSERT_EQ(InputCpuSaturated(Busy(0.4)).findings.size(), 1u);
+  ASSERT_EQ(Ask(InputCpuSaturated, Busy(0.4)).findings.size(), 1u);
   ExpectDetail(Busy(0.4), "input_cpu_saturated");
 }
 
@@ -161,50 +163,53 @@ TEST_F(InputTest, ABusyDiskSaysWhyTheInputIsSlow) {
   Facts facts = Busy(0.4);
   PutSeries(facts, "tree_read", MadeRun::Always(2e6));
   PutSeries(facts, "disk_busy", MadeRun::Always(0.79));
-  EXPECT_TRUE(InputStorageBound(facts).findings.empty());
+  EXPECT_TRUE(Ask(InputStorageBound, facts).findings.empty());
   PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
-  ASSERT_EQ(InputStorageBound(facts).findings.size(), 1u);
+  ASSERT_EQ(Ask(InputStorageBound, facts).findings.size(), 1u);
   ExpectDetail(facts, "input_storage_bound");
   PutSeries(facts, "tree_read", MadeRun::Always(0.9e6));
-  EXPECT_TRUE(InputStorageBound(facts).findings.empty())
+  EXPECT_TRUE(Ask(InputStorageBound, facts).findings.empty())
       << "somebody else keeps the disk busy";
 }
 
 TEST_F(InputTest, SlowSmallReadsAreLatency) {
   const Facts slow = Reading(100, 16'000, 90);
-  ASSERT_EQ(InputBound(slow).findings.size(), 1u) << "reads are input";
-  ASSERT_EQ(InputStorageLatency(slow).findings.size(), 1u);
-  EXPECT_EQ(InputStorageLatency(slow).findings[0].summary,
+  ASSERT_EQ(Ask(InputBound, slow).findings.size(), 1u) << "reads are input";
+  ASSERT_EQ(Ask(InputStorageLatency, slow).findings.size(), 1u);
+  EXPECT_EQ(Ask(InputStorageLatency, slow).findings[0].summary,
             "Limited by slow answers of its storage: GPU 0 waits 50.0 % of the "
             "time for reads of 16.0 kB that take about 19.0 ms each.");
   ExpectDetail(slow, "input_storage_latency");
   Facts pipes = slow;
   PutSeries(pipes, "psi_io", MadeRun::Always(0.02));
-  EXPECT_TRUE(InputStorageLatency(pipes).findings.empty())
+  EXPECT_TRUE(Ask(InputStorageLatency, pipes).findings.empty())
       << "nobody waits for storage";
-  EXPECT_TRUE(InputStorageLatency(Reading(100, 70'000, 90)).findings.empty());
-  EXPECT_TRUE(InputStorageLatency(Reading(1000, 16'000, 900)).findings.empty())
+  EXPECT_TRUE(
+      Ask(InputStorageLatency, Reading(100, 70'000, 90)).findings.empty());
+  EXPECT_TRUE(
+      Ask(InputStorageLatency, Reading(1000, 16'000, 900)).findings.empty())
       << "2 ms each";
-  EXPECT_TRUE(InputStorageLatency(Reading(100, 16'000, 10)).findings.empty())
+  EXPECT_TRUE(
+      Ask(InputStorageLatency, Reading(100, 16'000, 10)).findings.empty())
       << "they hardly ever slept for it";
 }
 
 TEST_F(InputTest, WithoutAnAcceleratorThereIsNothingToJudge) {
   for (const auto rule : {&InputBound, &InputCpuSaturated, &InputStorageBound,
                           &InputStorageLatency}) {
-    EXPECT_TRUE(rule(run.Make()).findings.empty());
-    EXPECT_EQ(rule(run.Make()).not_enough_data, "");
+    EXPECT_TRUE(Ask(rule, run.Make()).findings.empty());
+    EXPECT_EQ(Ask(rule, run.Make()).not_enough_data, "");
     const Facts unused = WithDevices(run, {{.busy = MadeRun::Always(0)}});
-    EXPECT_TRUE(rule(unused).findings.empty());
+    EXPECT_TRUE(Ask(rule, unused).findings.empty());
   }
 }
 
 TEST_F(InputTest, SaysWhenItCannotKnow) {
   const Facts memory = WithDevices(run, {{.memory = MadeRun::Always(0.4)}});
-  EXPECT_EQ(InputBound(memory).not_enough_data,
+  EXPECT_EQ(Ask(InputBound, memory).not_enough_data,
             "how busy the accelerators were was not collected");
   run.seconds = 0.5;
-  EXPECT_NE(InputBound(Busy(0.4)).not_enough_data, "");
+  EXPECT_NE(Ask(InputBound, Busy(0.4)).not_enough_data, "");
 }
 
 TEST_F(InputTest, ADiskThatOthersKeepBusyIsNotItsInput) {
@@ -212,9 +217,9 @@ TEST_F(InputTest, ADiskThatOthersKeepBusyIsNotItsInput) {
   PutSeries(facts, "tree_read", MadeRun::Always(2e6));
   PutSeries(facts, "disk_busy", MadeRun::Always(0.95));
   PutSeries(facts, "disk_read", MadeRun::Always(4e6));
-  EXPECT_EQ(InputStorageBound(facts).findings.size(), 1u);
+  EXPECT_EQ(Ask(InputStorageBound, facts).findings.size(), 1u);
   PutSeries(facts, "disk_read", MadeRun::Always(400e6));
-  EXPECT_TRUE(InputStorageBound(facts).findings.empty());
+  EXPECT_TRUE(Ask(InputStorageBound, facts).findings.empty());
 }
 
 TEST_F(InputTest, AThreadThatFillsACoreWaitsForNoData) {
@@ -225,14 +230,14 @@ TEST_F(InputTest, AThreadThatFillsACoreWaitsForNoData) {
       run.workers[2].cores = [](double s) { return s < 18 ? 0.0 : 0.5; };
   const Facts facts =
       WithDevices(run, {{.busy = [](double s) { return s < 18 ? 0.0 : 0.3; }}});
-  EXPECT_EQ(InterpreterBound(facts).findings.size(), 1u);
-  EXPECT_TRUE(InputBound(facts).findings.empty());
+  EXPECT_EQ(Ask(InterpreterBound, facts).findings.size(), 1u);
+  EXPECT_TRUE(Ask(InputBound, facts).findings.empty());
 }
 
 TEST_F(InputTest, WaitingForTheAcceleratorOnACoreIsNoWork) {
   run.workers[0].cores = run.Always(0.75);
-  EXPECT_EQ(InputBound(Busy(0.75)).findings.size(), 1u);
-  EXPECT_TRUE(InputBound(Busy(0.4)).findings.empty());
+  EXPECT_EQ(Ask(InputBound, Busy(0.75)).findings.size(), 1u);
+  EXPECT_TRUE(Ask(InputBound, Busy(0.4)).findings.empty());
 }
 
 }  // namespace

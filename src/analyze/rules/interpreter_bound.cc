@@ -14,6 +14,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/input_work.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/scan.h"
 #include "analyze/steady.h"
 #include "base/text.h"
@@ -51,17 +52,10 @@ Filled FilledBy(const Facts& facts, const Steady& steady,
 
 }  // namespace
 
-Outcome InterpreterBound(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.not_enough_data.empty())
-    return Outcome::NotEnough(devices.not_enough_data);
-  if (!devices.busy_known())
-    return Outcome::NotEnough(
-        "how busy the accelerators were was not collected");
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
+Outcome InterpreterBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
+  const Steady& steady = about.steady();
   const double idle = devices.IdleShare();
   if (idle <= 1 - kMaxBusy) return {};
   const InputWork work = InputWorkOf(facts, devices);
@@ -72,15 +66,9 @@ Outcome InterpreterBound(const Facts& facts) {
   std::vector<const Accelerator*> all;
   for (const Accelerator& d : devices.used) all.push_back(&d);
   const bool python = IsPython(p);
-  Finding f;
-  f.rule = "interpreter_bound";
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
   f.severity = Severity::kCritical;
-  f.from_ns = devices.from_ns;
-  f.to_ns = devices.to_ns;
-  f.where.process = p.row.number;
-  f.where.pid = p.row.pid;
-  f.where.process_name = p.name;
-  f.where.cmdline = p.cmdline;
+  PutWhere(f, p);
   if (!p.threads.empty()) {
     f.where.thread = p.threads[0].row.number;
     f.where.tid = p.threads[0].row.tid;
@@ -91,16 +79,15 @@ Outcome InterpreterBound(const Facts& facts) {
       "time.",
       python ? "one Python" : "one", CallProcess(p), CallDevices(all),
       all.size() == 1 ? "s" : "", FormatShare(idle));
-  f.evidence.push_back(
-      {fmt::format("A thread of {} filled a core for {:.0f} % of the steady "
-                   "time.",
-                   CallProcess(p), filled.time * 100),
-       steady.from_ns, steady.to_ns});
+  Say(f, fmt::format("A thread of {} filled a core for {:.0f} % of the steady "
+                     "time.",
+                     CallProcess(p), filled.time * 100));
   for (const Accelerator& d : devices.used)
     if (d.busy_known())
-      f.evidence.push_back({fmt::format("{} was busy {} of the time.", d.Call(),
-                                        FormatShare(d.busy_mean)),
-                            devices.from_ns, devices.to_ns});
+      Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
+                         FormatShare(d.busy_mean)));
+  PutTime(f, filled.time);
+  PutNumber(f, "idle", idle, Unit::kShare);
   f.advice = fmt::format(
       "{} cannot hand out work as fast as the accelerator does it. Hand out "
       "more at a time: a larger batch, {}fused operations or graphs (CUDA "

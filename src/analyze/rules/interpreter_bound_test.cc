@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_devices.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -17,7 +17,7 @@ Facts At(double main, double wait, double busy) {
 }
 
 TEST(InterpreterBoundTest, AFullThreadAndAnIdleDevice) {
-  const Outcome outcome = InterpreterBound(At(0.99, 0, 0.3));
+  const Outcome outcome = Ask(InterpreterBound, At(0.99, 0, 0.3));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,
@@ -35,37 +35,38 @@ TEST(InterpreterBoundTest, AThreadThatLoadsIsTheInput) {
                  {.name = "loader", .cores = run.Always(0.95)}};
   Facts facts =
       WithDevices(run, {{.busy = run.Always(0.3), .memory = run.Always(0.75)}});
-  EXPECT_EQ(InterpreterBound(facts).findings.size(), 1u)
+  EXPECT_EQ(Ask(InterpreterBound, facts).findings.size(), 1u)
       << "nobody knows which thread is the main one";
   ProcessFacts& p = facts.processes[0];
   for (ThreadFacts& t : p.threads)
     if (t.name == "python3") t.row.tid = p.row.pid;
-  EXPECT_TRUE(InterpreterBound(facts).findings.empty());
+  EXPECT_TRUE(Ask(InterpreterBound, facts).findings.empty());
   EXPECT_EQ(Judge(facts).findings.at(0).rule, "input_bound");
 }
 
 TEST(InterpreterBoundTest, TheThresholds) {
-  EXPECT_TRUE(InterpreterBound(At(0.99, 0, 0.51)).findings.empty());
-  EXPECT_TRUE(InterpreterBound(At(0.85, 0, 0.3)).findings.empty());
-  EXPECT_FALSE(InterpreterBound(At(0.6, 0.35, 0.3)).findings.empty())
+  EXPECT_TRUE(Ask(InterpreterBound, At(0.99, 0, 0.51)).findings.empty());
+  EXPECT_TRUE(Ask(InterpreterBound, At(0.85, 0, 0.3)).findings.empty());
+  EXPECT_FALSE(Ask(InterpreterBound, At(0.6, 0.35, 0.3)).findings.empty())
       << "it is ready all the time";
-  EXPECT_TRUE(InterpreterBound(At(0.3, 0.65, 0.3)).findings.empty())
+  EXPECT_TRUE(Ask(InterpreterBound, At(0.3, 0.65, 0.3)).findings.empty())
       << "others are the reason";
 }
 
 TEST(InterpreterBoundTest, WithoutADeviceItIsNotItsBusiness) {
   MadeRun run;
   run.workers = {{.name = "python3", .cores = run.Always(1)}};
-  EXPECT_TRUE(InterpreterBound(run.Make()).findings.empty());
-  EXPECT_EQ(InterpreterBound(run.Make()).not_enough_data, "");
+  EXPECT_TRUE(Ask(InterpreterBound, run.Make()).findings.empty());
+  EXPECT_EQ(Ask(InterpreterBound, run.Make()).not_enough_data, "");
 }
 
 TEST(InterpreterBoundTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.name = "python3", .cores = run.Always(1)}};
-  EXPECT_NE(InterpreterBound(WithDevices(run, {{.memory = run.Always(0.5)}}))
-                .not_enough_data,
-            "");
+  EXPECT_NE(
+      Ask(InterpreterBound, WithDevices(run, {{.memory = run.Always(0.5)}}))
+          .not_enough_data,
+      "");
 }
 
 }  // namespace

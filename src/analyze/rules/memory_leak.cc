@@ -238,16 +238,6 @@ bool KeepsItsInput(const Growth& growth, const SteadySeries& series,
   return false;
 }
 
-// Who had most memory; null if nobody was sampled.
-const ProcessFacts* Largest(const Facts& facts) {
-  const ProcessFacts* best = nullptr;
-  for (const ProcessFacts& p : facts.processes)
-    if (p.rss_peak_bytes.value_or(0) >
-        (best != nullptr ? *best->rss_peak_bytes : 0))
-      best = &p;
-  return best;
-}
-
 // Pages that they share may matter in the sum.
 bool SeveralAreLarge(const Facts& facts) {
   return std::count_if(facts.processes.begin(), facts.processes.end(),
@@ -290,19 +280,18 @@ void SayRoom(Finding& f, const Room& room, double bytes_per_s, bool loads) {
   else
     f.summary += fmt::format("; {} is reached in {}", room.of, InWords(left));
   Say(f, fmt::format("{} were left of {}.", FormatBytes(room.bytes), room.of));
+  PutNumber(f, "left", room.bytes, Unit::kBytes);
+  PutNumber(f, "full_in", left, Unit::kSeconds);
   if (left < kSoonSeconds && !loads) f.severity = Severity::kCritical;
 }
 
 }  // namespace
 
-Outcome MemoryLeak(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  const SteadySeries series(facts, steady);
+Outcome MemoryLeak(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   const SeriesView memory = series.Find("tree_memory");
-  if (!memory.collected())
-    return Outcome::NotEnough("memory of processes was not collected");
   if (facts.run.wall_ns < kMinRunNs || memory.part().KnownCount() < kMinWindows)
     return Outcome::NotEnough(
         fmt::format("growth is not judged in less than {} and {} samples",
@@ -315,16 +304,18 @@ Outcome MemoryLeak(const Facts& facts) {
   if (!growth) growth = GrowthOfOne(facts, series);
   if (!growth) return {};
   const ProcessFacts* const process =
-      growth->process != nullptr ? growth->process : Largest(facts);
+      growth->process != nullptr ? growth->process
+                                 : WhoHasMost(facts, [](const ProcessFacts& p) {
+                                     return p.rss_peak_bytes.value_or(0);
+                                   });
   if (process != nullptr && FillsAHeap(*process)) return {};
   const bool short_run = facts.run.wall_ns < kShortRunNs;
   const bool loads = KeepsItsInput(*growth, series, short_run);
-  // A kill says more.
-  if ((loads && short_run) || !OutOfMemory(facts).findings.empty()) return {};
+  if (loads && short_run) return {};
 
   const Trend& trend = growth->trend;
   const bool of_sum = growth->process == nullptr && SeveralAreLarge(facts);
-  Finding f = FindingOf("memory_leak", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.severity = Severity::kInfo;
   f.summary = fmt::format("{} memory grows without end: by {}/s",
                           growth->process != nullptr ? "One process's" : "Its",
@@ -337,6 +328,10 @@ Outcome MemoryLeak(const Facts& facts) {
                      trend.steps > 0 ? fmt::format(" in {} steps", trend.steps)
                                      : " steadily",
                      std::max(growth->chance, 1e-9)));
+  PutNumber(f, "growth", growth->bytes_per_s, Unit::kBytesPerSecond);
+  PutNumber(f, "from", trend.from, Unit::kBytes);
+  PutNumber(f, "to", trend.to, Unit::kBytes);
+  PutNumber(f, "chance", growth->chance, Unit::kShare);
   if (loads)
     Say(f, "That is about what it read or received: it may be loading data.");
   if (const std::optional<Room> room = RoomOf(facts))

@@ -6,7 +6,7 @@
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -26,10 +26,12 @@ MadeRun::Load Ramp(double from, double per_s) {
   return [=](double s) { return from + per_s * s; };
 }
 
-bool Fires(const Facts& facts) { return !MemoryLeak(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(MemoryLeak, facts).findings.empty();
+}
 
 TEST(MemoryLeakTest, SaysWhenMemoryWillEnd) {
-  const Outcome outcome = MemoryLeak(Grows(Ramp(100e6, 20e6)));
+  const Outcome outcome = Ask(MemoryLeak, Grows(Ramp(100e6, 20e6)));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "memory_leak");
@@ -38,6 +40,8 @@ TEST(MemoryLeakTest, SaysWhenMemoryWillEnd) {
                            "minutes"),
             std::string::npos)
       << f.summary;
+  EXPECT_NEAR(NumberOf(f, "growth"), 20e6, 2e6);
+  EXPECT_NEAR(NumberOf(f, "left"), 12e9, 1);
 }
 
 TEST(MemoryLeakTest, TheNearestLimitCounts) {
@@ -48,7 +52,7 @@ TEST(MemoryLeakTest, TheNearestLimitCounts) {
   cgroup.cache_peak_bytes = 200e6;
   cgroup.memory_limit_bytes = 2300e6;
   facts.cgroups = {cgroup};
-  const Outcome outcome = MemoryLeak(facts);
+  const Outcome outcome = Ask(MemoryLeak, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].summary.find(
                 "the container's limit of 2.30 GB is reached in 100 seconds"),
@@ -81,7 +85,7 @@ TEST(MemoryLeakTest, AFarLimitIsLessSevere) {
   const auto severity = [](double per_s) {
     Facts facts = Grows(Ramp(10e6, per_s));
     facts.machine.mem_total_bytes = 300e9;
-    return MemoryLeak(facts).findings.at(0).severity;
+    return Ask(MemoryLeak, facts).findings.at(0).severity;
   };
   EXPECT_EQ(severity(4e6), Severity::kCritical);
   EXPECT_EQ(severity(2e6), Severity::kInfo);
@@ -105,11 +109,12 @@ TEST(MemoryLeakTest, WhatItReadsOrReceivesMayBeItsData) {
   Facts brief = Grows(Ramp(100e6, 20e6));
   for (const char* const name : {"tree_read_chars", "net_receive"}) {
     PutSeries(facts, name, MadeRun::Always(2e6));
-    const Outcome outcome = MemoryLeak(facts);
+    const Outcome outcome = Ask(MemoryLeak, facts);
     ASSERT_EQ(outcome.findings.size(), 1u);
     EXPECT_EQ(outcome.findings[0].severity, Severity::kInfo);
     PutSeries(facts, name, MadeRun::Always(20e6));
-    EXPECT_EQ(MemoryLeak(facts).findings.at(0).severity, Severity::kCritical)
+    EXPECT_EQ(Ask(MemoryLeak, facts).findings.at(0).severity,
+              Severity::kCritical)
         << "it keeps a tenth of it";
     PutSeries(brief, name, MadeRun::Always(7e6));
     EXPECT_FALSE(Fires(brief)) << "a short run may be nothing but loading";
@@ -197,7 +202,7 @@ TEST(MemoryLeakTest, OneProcessIsFoundThoughTheSumDoesNotGrow) {
       kTwo,
       "ramp 3 to=10s value=20MB slope=5MB/s\n"
       "ramp 4 from=1s to=9s value=90MB slope=-5MB/s\ntick 2 9100ms 4=gone\n");
-  const Outcome outcome = MemoryLeak(facts);
+  const Outcome outcome = Ask(MemoryLeak, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.where.process_name, "parent");
@@ -208,17 +213,17 @@ TEST(MemoryLeakTest, OneProcessIsFoundThoughTheSumDoesNotGrow) {
 }
 
 TEST(MemoryLeakTest, NotOneThatLivesForAShortTimeOrKeepsStill) {
-  EXPECT_TRUE(MemoryLeak(FactsOfText(kTwo,
-                                     "ramp 3 to=10s value=90MB\n"
-                                     "ramp 4 from=1s to=9s value=70MB\n"))
+  EXPECT_TRUE(Ask(MemoryLeak, FactsOfText(kTwo,
+                                          "ramp 3 to=10s value=90MB\n"
+                                          "ramp 4 from=1s to=9s value=70MB\n"))
                   .findings.empty());
   EXPECT_TRUE(
-      MemoryLeak(FactsOfText(kTwo,
-                             "ramp 3 to=10s value=90MB\n"
-                             "process 3 pid=12 start=2s end=6s exit=0\n"
-                             "series 30 scope=process:3 name=rss_bytes\n"
-                             "ramp 30 from=2s to=6s slope=20MB/s\n"
-                             "tick 2 6100ms 30=gone\n"))
+      Ask(MemoryLeak, FactsOfText(kTwo,
+                                  "ramp 3 to=10s value=90MB\n"
+                                  "process 3 pid=12 start=2s end=6s exit=0\n"
+                                  "series 30 scope=process:3 name=rss_bytes\n"
+                                  "ramp 30 from=2s to=6s slope=20MB/s\n"
+                                  "tick 2 6100ms 30=gone\n"))
           .findings.empty());
 }
 
@@ -232,7 +237,7 @@ TEST(MemoryLeakTest, MoreProcessesAreNoGrowth) {
         "ramp 4{0} from={0}s to=10s slope=0.01s/s\n"
         "ramp 3{0} from={0}s to=10s value=40MB\n",
         i);
-  EXPECT_TRUE(MemoryLeak(FactsOfText(kTwo, more)).findings.empty());
+  EXPECT_TRUE(Ask(MemoryLeak, FactsOfText(kTwo, more)).findings.empty());
 }
 
 TEST(MemoryLeakTest, AHeapThatFillsIsNone) {
@@ -251,7 +256,7 @@ TEST(MemoryLeakTest, PythonIsNotSentToHeaptrack) {
     Facts facts = run.Make();
     facts.processes[0].rss_peak_bytes = 300e6;
     PutSeries(facts, "tree_memory", Ramp(100e6, 20e6));
-    const std::string advice = MemoryLeak(facts).findings.at(0).advice;
+    const std::string advice = Ask(MemoryLeak, facts).findings.at(0).advice;
     EXPECT_EQ(advice.find("heaptrack") == std::string::npos,
               name == std::string("python3"))
         << advice;
@@ -259,11 +264,11 @@ TEST(MemoryLeakTest, PythonIsNotSentToHeaptrack) {
 }
 
 TEST(MemoryLeakTest, SaysWhenItCannotKnow) {
-  EXPECT_NE(MemoryLeak(Grows(Ramp(100e6, 20e6), 4.9)).not_enough_data, "");
+  EXPECT_NE(Ask(MemoryLeak, Grows(Ramp(100e6, 20e6), 4.9)).not_enough_data, "");
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_EQ(MemoryLeak(run.Make()).not_enough_data,
-            "memory of processes was not collected");
+  EXPECT_EQ(Ask(MemoryLeak, run.Make()).not_enough_data,
+            "the memory of processes was not collected");
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"
 #include "base/text.h"
 
@@ -28,20 +28,12 @@ constexpr double kMinTime = 0.60;
 
 }  // namespace
 
-Outcome MisplacedCpu(const Facts& facts) {
+Outcome MisplacedCpu(const Case& about) {
+  const Facts& facts = about.facts();
   const RunFacts& run = facts.run;
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
+  const Steady& steady = about.steady();
   const RegularSeries* const waiting = facts.series->Find("tree_wait");
   const RegularSeries* const busy = facts.series->Find("machine_cpu");
-  if (facts.machine.cores == 1) return {};
-  if (waiting == nullptr || busy == nullptr)
-    return Outcome::NotEnough(
-        "how long threads waited for a core, or how busy the cores were, was "
-        "not collected");
   if (run.cpu_limit_cores && run.allowed_cores &&
       *run.cpu_limit_cores < *run.allowed_cores)
     return {};
@@ -65,35 +57,33 @@ Outcome MisplacedCpu(const Facts& facts) {
   waited /= yes;
   free /= yes;
 
-  Finding f;
-  f.rule = "misplaced_cpu";
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.severity = Severity::kCritical;
-  f.from_ns = steady.from_ns;
-  f.to_ns = steady.to_ns;
   const double used = std::max(0.01, run.cores_used.value_or(1));
   f.summary = fmt::format(
       "Its threads wait for cores ({:.1f} of them at a time) while {:.1f} "
       "cores are free: they are not allowed to use them.",
       waited, free);
-  f.evidence.push_back(
-      {fmt::format("For {:.0f} % of the steady time threads were ready without "
-                   "a core while {:.2f} of {} cores idled.",
-                   yes / all * 100, free, facts.machine.cores),
-       steady.from_ns, steady.to_ns});
+  Say(f,
+      fmt::format("For {:.0f} % of the steady time threads were ready without "
+                  "a core while {:.2f} of {} cores idled.",
+                  yes / all * 100, free, facts.machine.cores));
   if (run.allowed_cores && run.cores && *run.allowed_cores < *run.cores)
-    f.evidence.push_back(
-        {fmt::format("It was started with leave to use {:g} of {:g} cores.",
-                     *run.allowed_cores, *run.cores),
-         run.begin_ns, run.end_ns});
+    SayOfRun(f, facts,
+             fmt::format("It was started with leave to use {:g} of {:g} cores.",
+                         *run.allowed_cores, *run.cores));
+  PutTime(f, yes / all);
+  PutNumber(f, "waiting_threads", waited, Unit::kCount);
+  PutNumber(f, "free_cores", free, Unit::kCores);
+  PutNumber(f, "allowed_cores", run.allowed_cores, Unit::kCores);
   double switched = 0;
   for (const ProcessFacts& p : facts.processes)
     switched += p.involuntary_switches.value_or(0);
   if (switched > 0 && run.wall_ns > 0)
-    f.evidence.push_back(
-        {fmt::format("Its threads were taken off their core {:.0f} times a "
-                     "second.",
-                     switched / (static_cast<double>(run.wall_ns) / 1e9)),
-         run.begin_ns, run.end_ns});
+    SayOfRun(f, facts,
+             fmt::format("Its threads were taken off their core {:.0f} times a "
+                         "second.",
+                         switched / (static_cast<double>(run.wall_ns) / 1e9)));
   f.advice =
       "Something pins it to few cores. `taskset -cp PID` shows which; look for "
       "taskset, numactl, OMP_PROC_BIND, KMP_AFFINITY, GOMP_CPU_AFFINITY, "
@@ -101,10 +91,9 @@ Outcome MisplacedCpu(const Facts& facts) {
       "has threads for. If the pinning is meant, start fewer threads: "
       "OMP_NUM_THREADS, DataLoader(num_workers=...).";
   const double more = std::min(waited, free);
-  if (!MaySpin(PoolsOf(facts, steady), used))
-    f.gain = Gain{
-        yes / all * more / (used + more) * SteadySeries(facts, steady).OfRun(),
-        "if the threads that waited had run on the free cores"};
+  if (!MaySpin(about.pools(), used))
+    f.gain = Gain{yes / all * more / (used + more) * about.series().OfRun(),
+                  "if the threads that waited had run on the free cores"};
   f.confidence = 0.8;
   return {{std::move(f)}, ""};
 }

@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -19,11 +19,11 @@ MadeRun Pinned(double wait_each) {
 }
 
 bool Fires(const MadeRun& run) {
-  return !MisplacedCpu(run.Make()).findings.empty();
+  return !Ask(MisplacedCpu, run.Make()).findings.empty();
 }
 
 TEST(MisplacedCpuTest, ThreadsThatWaitBesideFreeCores) {
-  const Outcome outcome = MisplacedCpu(Pinned(0.5).Make());
+  const Outcome outcome = Ask(MisplacedCpu, Pinned(0.5).Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,
@@ -55,13 +55,13 @@ TEST(MisplacedCpuTest, ALimitOfTheContainerIsAnotherMatter) {
   Facts facts = Pinned(0.5).Make();
   facts.cgroups.push_back({});
   facts.cgroups[0].throttled_periods = 3;
-  EXPECT_TRUE(MisplacedCpu(facts).findings.empty());
+  EXPECT_TRUE(Ask(MisplacedCpu, facts).findings.empty());
 }
 
 TEST(MisplacedCpuTest, SaysWhenItCannotKnow) {
   MadeRun run = Pinned(0.5);
   run.seconds = 0.5;
-  EXPECT_NE(MisplacedCpu(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(MisplacedCpu, run.Make()).not_enough_data, "");
   run = Pinned(0.5);
   run.machine_series = false;
   EXPECT_FALSE(Fires(run));

@@ -21,7 +21,6 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -137,17 +136,12 @@ std::optional<Ceiling> FindCeiling(const Facts& facts,
 
 }  // namespace
 
-Outcome NetworkBound(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+Outcome NetworkBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   const SeriesView receive = series.Find("net_receive");
   const SeriesView send = series.Find("net_send");
-  if (!receive.collected() && !send.collected() && !HasOtherNetworks(facts))
-    return Outcome::NotEnough("network counters were not collected");
   const std::optional<Ceiling> ceiling =
       FindCeiling(facts, series, receive, send);
   if (!ceiling) return {};
@@ -158,7 +152,7 @@ Outcome NetworkBound(const Facts& facts) {
       WakeUps(facts) < std::min(kMinWakeUps, rate / kMostBytesAWakeUp))
     return {};
 
-  Finding f = FindingOf("network_bound", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Limited by the network: it {} {}/s all the time, and not more.",
       ceiling->receives ? "receives" : "sends", FormatBytes(rate));
@@ -174,6 +168,10 @@ Outcome NetworkBound(const Facts& facts) {
       series.Find("psi_io").collected() || series.Find("disk_busy").collected();
   Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cores,
                      disks_known ? " and did not wait for disks" : ""));
+  PutTime(f, time);
+  PutNumber(f, ceiling->receives ? "received" : "sent", rate,
+            Unit::kBytesPerSecond);
+  PutNumber(f, "own_cores", cores, Unit::kCores);
   f.advice = fmt::format(
       "More cores or faster disks will not help. Move less (compress, cache "
       "what is fetched again, fetch only what is needed), bring the data "

@@ -4,7 +4,7 @@
 
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -27,10 +27,12 @@ MadeRun::Load Around(double rate, double by) {
   };
 }
 
-bool Fires(const Facts& facts) { return !NetworkBound(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(NetworkBound, facts).findings.empty();
+}
 
 TEST(NetworkBoundTest, FindsAFlatCeiling) {
-  const Outcome outcome = NetworkBound(Fetches(Around(10e6, 0.2e6)));
+  const Outcome outcome = Ask(NetworkBound, Fetches(Around(10e6, 0.2e6)));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "network_bound");
@@ -42,9 +44,10 @@ TEST(NetworkBoundTest, FindsAFlatCeiling) {
 TEST(NetworkBoundTest, SendingCountsAsWell) {
   Facts facts = Fetches(MadeRun::Always(1e3));
   PutSeries(facts, "net_send", MadeRun::Always(50e6));
-  ASSERT_EQ(NetworkBound(facts).findings.size(), 1u);
-  EXPECT_NE(NetworkBound(facts).findings[0].summary.find("it sends 50.0 MB/s"),
-            std::string::npos);
+  ASSERT_EQ(Ask(NetworkBound, facts).findings.size(), 1u);
+  EXPECT_NE(
+      Ask(NetworkBound, facts).findings[0].summary.find("it sends 50.0 MB/s"),
+      std::string::npos);
 }
 
 TEST(NetworkBoundTest, WhatGoesUpAndDownHasNoCeiling) {
@@ -90,8 +93,8 @@ TEST(NetworkBoundTest, OtherProgramsTrafficIsNotBlamedOnTheTarget) {
 TEST(NetworkBoundTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_EQ(NetworkBound(run.Make()).not_enough_data,
-            "network counters were not collected");
+  EXPECT_EQ(Ask(NetworkBound, run.Make()).not_enough_data,
+            "network traffic was not collected");
 }
 
 // One process that wakes up often; two interfaces, one way each.
@@ -109,13 +112,15 @@ TEST(NetworkBoundTest, OneInterfaceMayBeFullBesideOthersThatAreNot) {
   const std::string other =
       "ramp 7 to=5s slope=5MB/s\nramp 7 from=5100ms to=10s value=25MB "
       "slope=30MB/s\n";
-  const Outcome outcome = NetworkBound(
-      FactsOfText(kTwoLinks, "ramp 6 to=10s slope=10MB/s\n" + other));
+  const Outcome outcome =
+      Ask(NetworkBound,
+          FactsOfText(kTwoLinks, "ramp 6 to=10s slope=10MB/s\n" + other));
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].evidence[0].text.find("the rate of eth0 was"),
             std::string::npos)
       << outcome.findings[0].evidence[0].text;
-  EXPECT_TRUE(NetworkBound(FactsOfText(kTwoLinks, other)).findings.empty());
+  EXPECT_TRUE(
+      Ask(NetworkBound, FactsOfText(kTwoLinks, other)).findings.empty());
 }
 
 TEST(NetworkBoundTest, AnotherNetworkMayBeTheOneThatIsFull) {
@@ -124,7 +129,7 @@ TEST(NetworkBoundTest, AnotherNetworkMayBeTheOneThatIsFull) {
     run.replace(run.find(name), std::string_view(name).size(),
                 "eth0@4026532177");
   const Outcome outcome =
-      NetworkBound(FactsOfText(run, "ramp 6 to=10s slope=10MB/s\n"));
+      Ask(NetworkBound, FactsOfText(run, "ramp 6 to=10s slope=10MB/s\n"));
   ASSERT_EQ(outcome.findings.size(), 1u) << outcome.not_enough_data;
   EXPECT_NE(outcome.findings[0].evidence[0].text.find("of eth0@4026532177 was"),
             std::string::npos);
@@ -132,7 +137,7 @@ TEST(NetworkBoundTest, AnotherNetworkMayBeTheOneThatIsFull) {
 
 TEST(NetworkBoundTest, WhatWasNotCollectedIsNotSaid) {
   const auto says = [](const Facts& facts) {
-    return NetworkBound(facts).findings.at(0).evidence.at(1).text;
+    return Ask(NetworkBound, facts).findings.at(0).evidence.at(1).text;
   };
   Facts facts = Fetches(MadeRun::Always(10e6));
   EXPECT_EQ(says(facts), "Meanwhile it used 0.10 cores.");

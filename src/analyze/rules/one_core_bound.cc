@@ -22,7 +22,6 @@
 #include <optional>
 #include <utility>
 
-#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/neighbours.h"
 #include "analyze/rules/one_core_turns.h"
@@ -76,20 +75,19 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
 
 Finding Begin(const CoreJudge& judge, double time, double free,
               double sureness) {
-  Finding f;
-  f.rule = "one_core_bound";
-  f.from_ns = judge.steady.from_ns;
-  f.to_ns = judge.steady.to_ns;
+  Finding f = FindingIn(judge.steady.from_ns, judge.steady.to_ns);
   f.confidence = sureness * std::min(1.0, 0.6 + 0.4 * (time - kMostOfTheTime) /
                                                     (1 - kMostOfTheTime));
   AddGain(judge, time, free, f);
+  PutTime(f, time);
+  PutNumber(f, "free_cores", free, Unit::kCores);
+  PutNumber(f, "allowed_cores", judge.capacity, Unit::kCores);
   return f;
 }
 
 void AddFree(const CoreJudge& judge, double free, Finding& f) {
-  f.evidence.push_back({fmt::format("Meanwhile {:.2f} of {:g} cores were free.",
-                                    free, judge.capacity),
-                        judge.steady.from_ns, judge.steady.to_ns});
+  Say(f, fmt::format("Meanwhile {:.2f} of {:g} cores were free.", free,
+                     judge.capacity));
 }
 
 // If the program annotates this thread, or of threads that take turns any: what
@@ -103,13 +101,13 @@ std::string AddSlice(const CoreJudge& judge,
       static_cast<double>(top.self_ns) / std::max(1.0, wall_ns);
   if (share < kMinSlice) return "";
   const std::string name = Printable(top.name, 40);
-  f.evidence.push_back(
-      {fmt::format("{} of {} was in the slice `{}` ({} times, {} each on "
-                   "average).",
-                   FormatShare(std::min(1.0, share)), whose, name, top.count,
-                   FormatDuration(static_cast<int64_t>(
-                       std::min<uint64_t>(top.mean_ns(), INT64_MAX)))),
-       judge.facts.run.begin_ns, judge.facts.run.end_ns});
+  SayOfRun(
+      f, judge.facts,
+      fmt::format("{} of {} was in the slice `{}` ({} times, {} each on "
+                  "average).",
+                  FormatShare(std::min(1.0, share)), whose, name, top.count,
+                  FormatDuration(static_cast<int64_t>(
+                      std::min<uint64_t>(top.mean_ns(), INT64_MAX)))));
   return name;
 }
 
@@ -146,9 +144,7 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   std::string process = fmt::format("process {}", key.first);
   if (p != nullptr) {
     process = CallProcess(*p);
-    f.where.pid = p->row.pid;
-    f.where.process_name = p->name;
-    f.where.cmdline = p->cmdline;
+    PutWhere(f, *p);
   }
   std::string thread = "the only thread of " + process;
   if (t != nullptr && p != nullptr) {
@@ -160,20 +156,20 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   who[0] = 'T';
   const bool named = t != nullptr &&
                      !thread.starts_with(fmt::format("thread {} ", t->row.tid));
-  f.evidence.push_back(
-      {fmt::format("{}{} filled a core{} for {:.0f} % of the steady time ({} "
-                   "of a core on average).",
-                   who, named ? fmt::format(" (tid {})", t->row.tid) : "",
-                   ran < kNearlyAlways ? ", or was ready for one," : "",
-                   time * 100, FormatShare(ran)),
-       judge.steady.from_ns, judge.steady.to_ns});
+  Say(f, fmt::format("{}{} filled a core{} for {:.0f} % of the steady time ({} "
+                     "of a core on average).",
+                     who, named ? fmt::format(" (tid {})", t->row.tid) : "",
+                     ran < kNearlyAlways ? ", or was ready for one," : "",
+                     time * 100, FormatShare(ran)));
   const MaybeNumber share = t != nullptr   ? t->cpu_share
                             : p != nullptr ? p->cpu_share
                                            : MaybeNumber();
+  PutNumber(f, "thread_cores", ran, Unit::kCores);
+  PutNumber(f, "cpu_share", share, Unit::kShare);
   if (share)
-    f.evidence.push_back({fmt::format("It used {} of all CPU time of the run.",
-                                      FormatShare(std::min(1.0, *share))),
-                          judge.facts.run.begin_ns, judge.facts.run.end_ns});
+    SayOfRun(f, judge.facts,
+             fmt::format("It used {} of all CPU time of the run.",
+                         FormatShare(std::min(1.0, *share))));
   const std::string slice = AddSliceOfThread(judge, key, f);
   const std::string most =
       slice.empty() ? "" : fmt::format(", most of all with `{}`,", slice);
@@ -191,10 +187,9 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
                         thread, how, most);
   const bool held_up = HeldUpByOthers(judge.facts);
   if (held_up)
-    f.evidence.push_back(
-        {fmt::format("Other programs kept it from its core: it had {} of one.",
-                     FormatShare(ran)),
-         judge.steady.from_ns, judge.steady.to_ns});
+    Say(f,
+        fmt::format("Other programs kept it from its core: it had {} of one.",
+                    FormatShare(ran)));
   AddFree(judge, free, f);
   if (held_up || free < kMinFreeCores)
     f.advice = AdviceOnNeighbours(judge.facts) + " ";
@@ -242,32 +237,30 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
   const bool sure = chain.process == nullptr || chain.turns == Taking::kTaken;
   Finding f = Begin(judge, chain.time, chain.free, sure ? 0.7 : 0.5);
   const std::string who = CallChain(facts, chain);
-  f.evidence.push_back(
-      {fmt::format("The {} together used {:.2f} cores for {:.0f} % of the "
-                   "steady time, the busiest thread only {} of that.",
-                   who, chain.used, chain.time * 100,
-                   FormatShare(chain.greatest)),
-       judge.steady.from_ns, judge.steady.to_ns});
+  Say(f, fmt::format("The {} together used {:.2f} cores for {:.0f} % of the "
+                     "steady time, the busiest thread only {} of that.",
+                     who, chain.used, chain.time * 100,
+                     FormatShare(chain.greatest)));
   if (chain.starved)
-    f.evidence.push_back(
-        {fmt::format("{} Counting who was ready but had no core it would be "
-                     "{:.2f} cores: for the rest of the time the threads "
-                     "slept.",
-                     OthersUsed(facts, facts.judged.other_cores.value_or(0)) +
-                         " meanwhile.",
-                     chain.ready),
-         judge.steady.from_ns, judge.steady.to_ns});
+    Say(f, fmt::format("{} Counting who was ready but had no core it would be "
+                       "{:.2f} cores: for the rest of the time the threads "
+                       "slept.",
+                       OthersUsed(facts, facts.judged.other_cores.value_or(0)) +
+                           " meanwhile.",
+                       chain.ready));
+  PutNumber(f, "own_cores", chain.used, Unit::kCores);
+  PutNumber(f, "ready_cores", chain.ready, Unit::kCores);
+  PutNumber(f, "busiest_thread_share", chain.greatest, Unit::kShare);
   if (chain.waiting > 0)
-    f.evidence.push_back(
-        {fmt::format("{} of these threads {} last seen asleep waiting for a "
-                     "lock or another thread (futex).",
-                     chain.waiting, chain.waiting == 1 ? "was" : "were"),
-         facts.run.begin_ns, facts.run.end_ns});
+    SayOfRun(
+        f, facts,
+        fmt::format("{} of these threads {} last seen asleep waiting for a "
+                    "lock or another thread (futex).",
+                    chain.waiting, chain.waiting == 1 ? "was" : "were"));
   if (chain.turns == Taking::kTaken)
-    f.evidence.push_back(
-        {"The slices of the two busiest threads hardly ever "
-         "ran at the same time.",
-         facts.run.begin_ns, facts.run.end_ns});
+    SayOfRun(f, facts,
+             "The slices of the two busiest threads hardly ever "
+             "ran at the same time.");
   double self_ns = 0;
   for (const SliceFacts& slice : facts.said.slices)
     self_ns += static_cast<double>(slice.self_ns);
@@ -284,8 +277,7 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
   AddFree(judge, chain.free, f);
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (chain.process == nullptr)
-    f.evidence.push_back({"Most CPU time went to " + CallTop(groups) + ".",
-                          facts.run.begin_ns, facts.run.end_ns});
+    SayOfRun(f, facts, "Most CPU time went to " + CallTop(groups) + ".");
   if (!groups.empty()) f.where = groups[0].Look();
   f.advice =
       chain.process != nullptr
@@ -299,15 +291,11 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
 
 }  // namespace
 
-Outcome OneCoreBound(const Facts& facts) {
-  if (!facts.run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const CoreJudge judge{facts, steady, *facts.run.capacity_cores};
+Outcome OneCoreBound(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const CoreJudge judge{facts, steady, about.series(),
+                        *facts.run.capacity_cores};
   // On one core, one core is all there is: cpu_bound speaks of that.
   if (judge.capacity < 1 + kMinFreeCores) return {};
 

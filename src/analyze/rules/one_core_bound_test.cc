@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -16,11 +16,11 @@ MadeRun Threads(double busy, double rest) {
 }
 
 bool Fires(const MadeRun& run) {
-  return !OneCoreBound(run.Make()).findings.empty();
+  return !Ask(OneCoreBound, run.Make()).findings.empty();
 }
 
 TEST(OneCoreBoundTest, NamesTheThreadThatFillsACore) {
-  const Outcome outcome = OneCoreBound(Threads(0.99, 0.11).Make());
+  const Outcome outcome = Ask(OneCoreBound, Threads(0.99, 0.11).Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "one_core_bound");
@@ -52,7 +52,7 @@ TEST(OneCoreBoundTest, NamesTheSliceMostOfItsTimeWentTo) {
   busy.slices = {{"augment", 1000, 6'000'000'000, 6'000'000'000, 0, 0, 0.75},
                  {"read", 1000, 2'000'000'000, 2'000'000'000, 0, 0, 0.25}};
   facts.said.tracks = {other, busy};
-  const Finding f = OneCoreBound(facts).findings.at(0);
+  const Finding f = Ask(OneCoreBound, facts).findings.at(0);
   ASSERT_EQ(f.evidence.size(), 4u);
   EXPECT_EQ(f.evidence[2].text,
             "60.0 % of its time was in the slice `augment` (1000 times, 6.00 "
@@ -77,7 +77,7 @@ TEST(OneCoreBoundTest, TheThresholdIsSixtyPercentOfTheTime) {
   };
   run.workers[0].cores = busy_for(6);
   ASSERT_TRUE(Fires(run));
-  EXPECT_NE(OneCoreBound(run.Make())
+  EXPECT_NE(Ask(OneCoreBound, run.Make())
                 .findings[0]
                 .summary.find("is busy most of the time while"),
             std::string::npos);
@@ -101,7 +101,7 @@ TEST(OneCoreBoundTest, CoresThatOthersUseAreNotFree) {
 TEST(OneCoreBoundTest, WhatOthersDoIsNothingToAThreadThatIsAlone) {
   MadeRun run = Threads(1.0, 0.1);
   run.others = MadeRun::Always(0.9);
-  const Outcome outcome = OneCoreBound(run.Make());
+  const Outcome outcome = Ask(OneCoreBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].summary.find("other programs use the rest"),
             std::string::npos);
@@ -114,7 +114,7 @@ TEST(OneCoreBoundTest, AThreadThatIsAloneAndKeptFromItsCoreIsOneToo) {
   run.others = MadeRun::Always(1.3);
   EXPECT_FALSE(Fires(run)) << "it is not ready for more";
   run.workers[0].wait = MadeRun::Always(0.38);
-  const Outcome outcome = OneCoreBound(run.Make());
+  const Outcome outcome = Ask(OneCoreBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].advice.substr(0, 28),
             "Run it again when the other ");
@@ -163,7 +163,7 @@ TEST(OneCoreBoundTest, ProcessesWithoutThreadValuesCountAsOneThread) {
   MadeRun run = Threads(0.99, 0);
   run.workers.pop_back();
   run.thread_series = false;
-  const Outcome outcome = OneCoreBound(run.Make());
+  const Outcome outcome = Ask(OneCoreBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].where.thread, 0u);
 }
@@ -174,7 +174,7 @@ TEST(OneCoreBoundTest, AProcessThatUsesTwoCoresIsNoThread) {
   run.workers.pop_back();
   run.workers[0].cores = run.Always(1.9);
   run.thread_series = false;
-  EXPECT_TRUE(OneCoreBound(run.Make()).findings.empty());
+  EXPECT_TRUE(Ask(OneCoreBound, run.Make()).findings.empty());
 }
 
 TEST(OneCoreBoundTest, FindsAChainOfProcessesOneAtATime) {
@@ -186,7 +186,7 @@ TEST(OneCoreBoundTest, FindsAChainOfProcessesOneAtATime) {
                            .cores = run.Always(0.97),
                            .from_s = static_cast<double>(i),
                            .to_s = i + 1.0});
-  const Outcome outcome = OneCoreBound(run.Make());
+  const Outcome outcome = Ask(OneCoreBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].summary,
             "Limited by one core: its 11 processes work one at a time while "
@@ -210,7 +210,7 @@ MadeRun FourThreads(const char* name, const MadeRun::Load& each) {
 
 TEST(OneCoreBoundTest, FindsThreadsThatShareOneCore) {
   const Finding f =
-      OneCoreBound(FourThreads("python3", MadeRun::Always(0.25)).Make())
+      Ask(OneCoreBound, FourThreads("python3", MadeRun::Always(0.25)).Make())
           .findings.at(0);
   EXPECT_EQ(f.summary,
             "Limited by one core: the 4 threads of python3 together use one "
@@ -218,7 +218,7 @@ TEST(OneCoreBoundTest, FindsThreadsThatShareOneCore) {
   EXPECT_NE(f.advice.find("interpreter's lock"), std::string::npos);
   EXPECT_LT(f.confidence, 0.6) << "what they wait for nobody saw";
   const Finding other =
-      OneCoreBound(FourThreads("serve", MadeRun::Always(0.25)).Make())
+      Ask(OneCoreBound, FourThreads("serve", MadeRun::Always(0.25)).Make())
           .findings.at(0);
   EXPECT_NE(other.advice.find("for what is not recorded"), std::string::npos)
       << other.advice;
@@ -242,7 +242,7 @@ TEST(OneCoreBoundTest, AShellAroundItDoesNotMakeItSeveralProcesses) {
   MadeRun run = FourThreads("serve", MadeRun::Always(0.25));
   run.workers.push_back(
       {.process = 2, .name = "sh", .cores = run.Always(0.001)});
-  EXPECT_NE(OneCoreBound(run.Make())
+  EXPECT_NE(Ask(OneCoreBound, run.Make())
                 .findings.at(0)
                 .summary.find("the 4 threads of serve"),
             std::string::npos);
@@ -264,7 +264,7 @@ Facts Starved(double sleeps_in, double wait = 0.11) {
 
 TEST(OneCoreBoundTest, NeighboursDoNotHideThreadsThatTakeTurns) {
   constexpr double kFutex = 202, kRead = 0;
-  const Outcome outcome = OneCoreBound(Starved(kFutex));
+  const Outcome outcome = Ask(OneCoreBound, Starved(kFutex));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,
@@ -272,9 +272,9 @@ TEST(OneCoreBoundTest, NeighboursDoNotHideThreadsThatTakeTurns) {
             "other programs use the rest.");
   EXPECT_FALSE(f.gain.has_value()) << "others have the cores";
   // Who waits for something else does not wait for a thread.
-  EXPECT_TRUE(OneCoreBound(Starved(kRead)).findings.empty());
+  EXPECT_TRUE(Ask(OneCoreBound, Starved(kRead)).findings.empty());
   // Who could run if there was a core does not sleep.
-  EXPECT_TRUE(OneCoreBound(Starved(kFutex, 0.79)).findings.empty());
+  EXPECT_TRUE(Ask(OneCoreBound, Starved(kFutex, 0.79)).findings.empty());
 }
 
 TEST(OneCoreBoundTest, SilentOnAHealthyOrIdleRun) {
@@ -286,13 +286,13 @@ TEST(OneCoreBoundTest, SilentOnAHealthyOrIdleRun) {
 TEST(OneCoreBoundTest, SaysWhenItCannotKnow) {
   MadeRun run = Threads(1, 0);
   run.meta["allowed_cores"] = run.meta["cores"] = "";
-  EXPECT_NE(OneCoreBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(OneCoreBound, run.Make()).not_enough_data, "");
   run = Threads(1, 0);
   run.seconds = 0.9;
-  EXPECT_NE(OneCoreBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(OneCoreBound, run.Make()).not_enough_data, "");
   run = Threads(1, 0);
   run.process_series = run.thread_series = false;
-  EXPECT_NE(OneCoreBound(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(OneCoreBound, run.Make()).not_enough_data, "");
 }
 
 TEST(OneCoreBoundTest, JudgesAtAnyRate) {

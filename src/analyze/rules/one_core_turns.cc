@@ -113,8 +113,7 @@ double CountThreads(const Facts& facts, Chain& chain) {
   return known && life_ns > 0 ? std::max(0.0, 1 - awake_ns / life_ns) : 0;
 }
 
-void Measure(const CoreJudge& judge, const SteadySeries& series,
-             const SeriesView& waiting,
+void Measure(const CoreJudge& judge, const SeriesView& waiting,
              const std::function<bool(const CpuWindow&)>& test, Chain& chain) {
   chain.time = judge.steady.ShareWhere(test);
   chain.free = judge.steady.MeanWhere(
@@ -122,7 +121,7 @@ void Measure(const CoreJudge& judge, const SteadySeries& series,
   chain.used = judge.steady.MeanWhere(
       test, [](const CpuWindow& w) { return w.tree_cores; });
   chain.ready = judge.steady.MeanWhere(test, [&](const CpuWindow& w) {
-    return w.tree_cores + waiting.At(series.WindowOf(w.from_ns, w.to_ns));
+    return w.tree_cores + waiting.At(judge.series.WindowOf(w.from_ns, w.to_ns));
   });
 }
 
@@ -161,10 +160,9 @@ std::optional<Chain> ChainOf(const CoreJudge& judge) {
     return std::nullopt;
   const double asleep =
       chain.process != nullptr ? CountThreads(judge.facts, chain) : 0;
-  const SteadySeries series(judge.facts, judge.steady);
-  const SeriesView waiting = series.Find("tree_wait");
+  const SeriesView waiting = judge.series.Find("tree_wait");
   Measure(
-      judge, series, waiting,
+      judge, waiting,
       [&](const CpuWindow& w) {
         return judge.OneAtATime(w) && w.tree_cores >= chain.least;
       },
@@ -176,10 +174,10 @@ std::optional<Chain> ChainOf(const CoreJudge& judge) {
       return std::nullopt;
     chain.starved = true;
     Measure(
-        judge, series, waiting,
+        judge, waiting,
         [&](const CpuWindow& w) {
-          const double ready =
-              w.tree_cores + waiting.At(series.WindowOf(w.from_ns, w.to_ns));
+          const double ready = w.tree_cores + waiting.At(judge.series.WindowOf(
+                                                  w.from_ns, w.to_ns));
           return w.tree_cores <= kChainMax && ready >= kTurnsMin &&
                  judge.capacity - w.tree_cores >= kMinFreeCores;
         },

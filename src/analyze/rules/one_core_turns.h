@@ -18,6 +18,7 @@ inline constexpr double kMinFreeCores = 0.50;
 struct CoreJudge {
   const Facts& facts;
   const Steady& steady;
+  const SteadySeries& series;
   double capacity;
 
   // Cores the program could have used and did not.

@@ -149,19 +149,8 @@ void SayCurves(Finding& f, const Facts& facts, const Kills& kills,
 
 }  // namespace
 
-Outcome OutOfMemory(const Facts& facts) {
-  const bool counted =
-      facts.machine.oom_kills ||
-      std::any_of(facts.cgroups.begin(), facts.cgroups.end(),
-                  [](const CgroupFacts& c) { return c.oom_kills.has_value(); });
-  if (!counted) {
-    const bool any_killed = !EndedWhere(facts, [](const Process& row) {
-                               return EndedBySignal(row, SIGKILL);
-                             }).empty();
-    if (!any_killed) return {};
-    return Outcome::NotEnough(
-        "how many were killed for lack of memory was not collected");
-  }
+Outcome OutOfMemory(const Case& about) {
+  const Facts& facts = about.facts();
   const std::optional<Kills> kills = KillsOf(facts);
   if (!kills) return {};
   const Victims victims = VictimsOf(facts, *kills);
@@ -172,11 +161,9 @@ Outcome OutOfMemory(const Facts& facts) {
     return {};
   const ProcessFacts& first = victims.all.front();
 
-  Finding f;
-  f.rule = "out_of_memory";
+  Finding f = FindingIn(facts.run.begin_ns,
+                        std::min(first.row.end_ns, facts.run.end_ns));
   f.severity = Severity::kCritical;
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = std::min(first.row.end_ns, facts.run.end_ns);
   PutWhere(f, first);
   f.summary = fmt::format(
       "Killed for lack of memory: {}{}, {} after the start, when {}.",
@@ -195,6 +182,11 @@ Outcome OutOfMemory(const Facts& facts) {
   if (!more.empty())
     Say(f, fmt::format("{} of its processes were killed; after the first: {}.",
                        victims.all.size(), more));
+  PutNumber(f, "killed", static_cast<double>(victims.all.size()), Unit::kCount);
+  PutNumber(f, "after", SecondsAt(facts, first.row.end_ns), Unit::kSeconds);
+  PutNumber(f, "memory", first.rss_peak_bytes, Unit::kBytes);
+  if (kills->cgroup != nullptr)
+    PutNumber(f, "limit", kills->cgroup->memory_limit_bytes, Unit::kBytes);
   f.advice = fmt::format(
       "{}Or use less: fewer workers (each has its own copy of what it "
       "changes), "

@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -29,7 +29,7 @@ constexpr char kLimit[] =
     "tick 4 0 6=3\ntick 4 6500ms 6=4\n";
 
 Outcome Of(const std::string& more) {
-  return OutOfMemory(FactsOfText(kRun, more));
+  return Ask(OutOfMemory, FactsOfText(kRun, more));
 }
 
 TEST(OutOfMemoryTest, SaysWhoWhenAndWhy) {
@@ -68,13 +68,15 @@ TEST(OutOfMemoryTest, WhoseEndIsNotKnownIsCalledAGuess) {
 }
 
 TEST(OutOfMemoryTest, TheCommandItselfMayBeKilled) {
-  const Outcome outcome = OutOfMemory(FactsOfText(
-      "meta started_ns 0\nmeta ended_ns 6000000000\nmeta rate_hz 10\n"
-      "process 1 pid=10 name=train start=0 end=6s signal=9\n"
-      "series 1 scope=process:1 name=cpu_ns\nramp 1 to=6s slope=0.1s/s\n"
-      "series 4 group=4 scope=machine name=cgroup_memory_bytes label=/box\n"
-      "series 6 group=4 scope=machine name=cgroup_oom_kills label=/box\n"
-      "tick 4 0 4=100 6=0\ntick 4 6s 4=200 6=1\n"));
+  const Outcome outcome = Ask(
+      OutOfMemory,
+      FactsOfText(
+          "meta started_ns 0\nmeta ended_ns 6000000000\nmeta rate_hz 10\n"
+          "process 1 pid=10 name=train start=0 end=6s signal=9\n"
+          "series 1 scope=process:1 name=cpu_ns\nramp 1 to=6s slope=0.1s/s\n"
+          "series 4 group=4 scope=machine name=cgroup_memory_bytes label=/box\n"
+          "series 6 group=4 scope=machine name=cgroup_oom_kills label=/box\n"
+          "tick 4 0 4=100 6=0\ntick 4 6s 4=200 6=1\n"));
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_NE(outcome.findings[0].summary.find("train (pid 10)"),
             std::string::npos);

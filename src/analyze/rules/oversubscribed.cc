@@ -13,7 +13,6 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
 #include "analyze/groups.h"
 #include "analyze/pools.h"
 #include "analyze/rules/rules.h"
@@ -40,23 +39,14 @@ double Wanted(double own, double waiting, double machine, double capacity) {
 
 }  // namespace
 
-Outcome Oversubscribed(const Facts& facts) {
-  if (!facts.run.capacity_cores)
-    return Outcome::NotEnough("how many cores it may use was not recorded");
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+Outcome Oversubscribed(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   const SeriesView cpu = series.Find("tree_cpu");
   const SeriesView wait = series.Find("tree_wait");
   const SeriesView switched = series.Find("tree_switched");
   const SeriesView machine = series.Find("machine_cpu");
-  if (!wait.collected() || !switched.collected())
-    return Outcome::NotEnough(
-        "how long threads waited for a core, or how often they lost it, was "
-        "not collected");
 
   const double capacity = *facts.run.capacity_cores;
   const bool limited = facts.run.cpu_limit_cores.value_or(0) == capacity;
@@ -67,9 +57,9 @@ Outcome Oversubscribed(const Facts& facts) {
   if (time < kMostOfTheTime || switched.Mean() < kMinSwitches * capacity)
     return {};
 
-  Finding f = FindingOf("oversubscribed", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   const double wanted = cpu.Mean() + wait.Mean();
-  std::vector<Pool> pools = PoolsOf(facts, steady);
+  std::vector<Pool> pools = about.pools();
   if (static_cast<double>(ThreadsIn(pools)) < kMostThreads * wanted)
     pools.clear();
   const std::string cores =
@@ -87,6 +77,11 @@ Outcome Oversubscribed(const Facts& facts) {
                   kNearly * kTimesCores, time * 100, wait.Mean()));
   Say(f, fmt::format("They were taken off their core {:.0f} times a second.",
                      switched.Mean()));
+  PutTime(f, time);
+  PutNumber(f, "ready_threads", wanted, Unit::kCount);
+  PutNumber(f, "waiting_threads", wait.Mean(), Unit::kCount);
+  PutNumber(f, "allowed_cores", capacity, Unit::kCores);
+  PutNumber(f, "switches", switched.Mean(), Unit::kPerSecond);
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (!groups.empty()) {
     f.where = groups[0].Look();

@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -41,7 +41,7 @@ Facts Pools(const std::vector<int>& sizes, double others = 0,
 }
 
 Finding Found(const Facts& facts) {
-  return Oversubscribed(facts).findings.at(0);
+  return Ask(Oversubscribed, facts).findings.at(0);
 }
 
 bool Says(const std::string& text, const char* what) {
@@ -49,7 +49,7 @@ bool Says(const std::string& text, const char* what) {
 }
 
 bool Fires(const Facts& facts) {
-  return !Oversubscribed(facts).findings.empty();
+  return !Ask(Oversubscribed, facts).findings.empty();
 }
 
 TEST(OversubscribedTest, ComesBeforeTheCoresThatItFills) {
@@ -157,10 +157,10 @@ TEST(OversubscribedTest, TheThresholdIsSixtyPercentOfTheTime) {
 TEST(OversubscribedTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_NE(Oversubscribed(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(Oversubscribed, run.Make()).not_enough_data, "");
   Facts facts = Crowd(14, 500);
   facts.run.capacity_cores.reset();
-  EXPECT_NE(Oversubscribed(facts).not_enough_data, "");
+  EXPECT_NE(Ask(Oversubscribed, facts).not_enough_data, "");
 }
 
 }  // namespace

@@ -54,20 +54,10 @@ Thrash ThrashOf(const Facts& facts, const SteadySeries& series,
           series.Of(all[2]).Mean() * kPageBytes};
 }
 
-// Who read most from storage; null if nobody.
-const ProcessFacts* Reader(const Facts& facts) {
-  const ProcessFacts* best = nullptr;
-  for (const ProcessFacts& p : facts.processes)
-    if (p.io.read_bytes.value_or(0) >
-        (best != nullptr ? *best->io.read_bytes : 0))
-      best = &p;
-  return best;
-}
-
 Finding FindingOn(const Facts& facts, const Steady& steady, double read,
                   const Thrash& t) {
   const double limit = *t.cgroup->memory_limit_bytes;
-  Finding f = FindingOf("page_cache_thrash", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Its page cache thrashes: the files it works on do not fit into its "
       "memory limit of {}; it reads {}/s, {} of it again.",
@@ -86,7 +76,14 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
     total += p.io.read_bytes.value_or(0);
   Say(f, fmt::format("In all it read {} from storage, {:.1f} times the limit.",
                      FormatBytes(total), total / limit));
-  if (const ProcessFacts* const reader = Reader(facts)) {
+  PutTime(f, t.full_time);
+  PutNumber(f, "read", read, Unit::kBytesPerSecond);
+  PutNumber(f, "read_again", t.reread_per_s, Unit::kBytesPerSecond);
+  PutNumber(f, "limit", limit, Unit::kBytes);
+  PutNumber(f, "cached", t.cache_bytes, Unit::kBytes);
+  if (const ProcessFacts* const reader = WhoHasMost(
+          facts,
+          [](const ProcessFacts& p) { return p.io.read_bytes.value_or(0); })) {
     PutWhere(f, *reader);
     Say(f, fmt::format("Most of it was read by {}.", CallProcess(*reader)));
   }
@@ -103,34 +100,22 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
 
 }  // namespace
 
-Outcome PageCacheThrash(const Facts& facts) {
-  std::vector<const CgroupFacts*> limited;
-  for (const CgroupFacts& c : facts.cgroups)
-    if (c.memory_limit_bytes.value_or(0) > 0) limited.push_back(&c);
-  if (limited.empty()) return {};
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  const SteadySeries series(facts, steady);
-  const SeriesView read = series.Find("tree_read");
-  if (!read.collected())
-    return Outcome::NotEnough("what it read was not collected");
+Outcome PageCacheThrash(const Case& about) {
+  const Facts& facts = about.facts();
+  const SteadySeries& series = about.series();
+  const double read = series.Find("tree_read").Mean();
   const double cores = facts.run.capacity_cores.value_or(1);
   if (series.Computing().Mean() > kComputes * cores) return {};
-  bool counted = false;
-  for (const CgroupFacts* const c : limited) {
-    if (!c->refaulted_pages) continue;
-    counted = true;
-    const Thrash t = ThrashOf(facts, series, *c);
+  for (const CgroupFacts& c : facts.cgroups) {
+    if (c.memory_limit_bytes.value_or(0) <= 0 || !c.refaulted_pages) continue;
+    const Thrash t = ThrashOf(facts, series, c);
     if (t.full_time >= kMostOfTheTime &&
-        t.cache_bytes >= kCache * *c->memory_limit_bytes &&
+        t.cache_bytes >= kCache * *c.memory_limit_bytes &&
         t.reread_per_s >= kMinBytesPerSec &&
-        t.reread_per_s >= kMinReread * read.Mean() &&
-        read.Mean() >= kMinReread * t.reread_per_s)
-      return {{FindingOn(facts, steady, read.Mean(), t)}, ""};
+        t.reread_per_s >= kMinReread * read &&
+        read >= kMinReread * t.reread_per_s)
+      return {{FindingOn(facts, about.steady(), read, t)}, ""};
   }
-  if (!counted)
-    return Outcome::NotEnough("pages that were read again were not collected");
   return {};
 }
 

@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -34,7 +34,7 @@ Facts Of(const Numbers& n) {
 }
 
 bool Fires(const Numbers& n) {
-  return !PageCacheThrash(Of(n)).findings.empty();
+  return !Ask(PageCacheThrash, Of(n)).findings.empty();
 }
 
 TEST(PageCacheThrashTest, IsNoMatterOfTheDisk) {
@@ -73,8 +73,10 @@ TEST(PageCacheThrashTest, WhoComputesDoesNotWaitForIt) {
 }
 
 TEST(PageCacheThrashTest, WithoutALimitThereIsNothingToSay) {
-  const Outcome outcome = PageCacheThrash(FactsOfText(
-      "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"));
+  const Outcome outcome = Ask(
+      PageCacheThrash,
+      FactsOfText(
+          "meta started_ns 0\nmeta ended_ns 10000000000\nmeta rate_hz 10\n"));
   EXPECT_TRUE(outcome.findings.empty());
   EXPECT_EQ(outcome.not_enough_data, "");
 }

@@ -3,41 +3,41 @@
 #ifndef SONDE_ANALYZE_RULES_RULES_H_
 #define SONDE_ANALYZE_RULES_RULES_H_
 
-#include "analyze/rule.h"
+#include "analyze/case.h"
 
 namespace sonde {
 
-Outcome CpuBound(const Facts& facts);
-Outcome Hung(const Facts& facts);
-Outcome OneCoreBound(const Facts& facts);
-Outcome DiskBound(const Facts& facts);
-Outcome SmallFiles(const Facts& facts);
-Outcome Oversubscribed(const Facts& facts);
-Outcome CpuThrottled(const Facts& facts);
-Outcome OutOfMemory(const Facts& facts);
-Outcome ShmFull(const Facts& facts);
-Outcome PageCacheThrash(const Facts& facts);
-Outcome HeapTooSmall(const Facts& facts);
-Outcome SpawnStorm(const Facts& facts);
-Outcome MemoryLeak(const Facts& facts);
-Outcome Alternating(const Facts& facts);
-Outcome NetworkBound(const Facts& facts);
-Outcome Swapping(const Facts& facts);
-Outcome CheckpointStall(const Facts& facts);
-Outcome InputBound(const Facts& facts);
-Outcome InputCpuSaturated(const Facts& facts);
-Outcome InputStorageBound(const Facts& facts);
-Outcome InputStorageLatency(const Facts& facts);
-Outcome InterpreterBound(const Facts& facts);
-Outcome DeviceMemoryFull(const Facts& facts);
-Outcome Throttled(const Facts& facts);
-Outcome MisplacedCpu(const Facts& facts);
-Outcome GpuMemoryUneven(const Facts& facts);
-Outcome GpuFluctuating(const Facts& facts);
-Outcome ProblemTooSmall(const Facts& facts);
-Outcome GpuUnderused(const Facts& facts);
-Outcome GpuMemoryFullGpuFree(const Facts& facts);
-Outcome GpuAndMemoryFree(const Facts& facts);
+Outcome CpuBound(const Case& about);
+Outcome Hung(const Case& about);
+Outcome OneCoreBound(const Case& about);
+Outcome DiskBound(const Case& about);
+Outcome SmallFiles(const Case& about);
+Outcome Oversubscribed(const Case& about);
+Outcome CpuThrottled(const Case& about);
+Outcome OutOfMemory(const Case& about);
+Outcome ShmFull(const Case& about);
+Outcome PageCacheThrash(const Case& about);
+Outcome HeapTooSmall(const Case& about);
+Outcome SpawnStorm(const Case& about);
+Outcome MemoryLeak(const Case& about);
+Outcome Alternating(const Case& about);
+Outcome NetworkBound(const Case& about);
+Outcome Swapping(const Case& about);
+Outcome CheckpointStall(const Case& about);
+Outcome InputBound(const Case& about);
+Outcome InputCpuSaturated(const Case& about);
+Outcome InputStorageBound(const Case& about);
+Outcome InputStorageLatency(const Case& about);
+Outcome InterpreterBound(const Case& about);
+Outcome DeviceMemoryFull(const Case& about);
+Outcome Throttled(const Case& about);
+Outcome MisplacedCpu(const Case& about);
+Outcome GpuMemoryUneven(const Case& about);
+Outcome GpuFluctuating(const Case& about);
+Outcome ProblemTooSmall(const Case& about);
+Outcome GpuUnderused(const Case& about);
+Outcome GpuMemoryFullGpuFree(const Case& about);
+Outcome GpuAndMemoryFree(const Case& about);
 
 }  // namespace sonde
 

@@ -66,15 +66,9 @@ std::optional<Death> DeathOf(const Facts& facts, const RegularSeries& used,
 
 }  // namespace
 
-Outcome ShmFull(const Facts& facts) {
-  const double total = facts.machine.shm_total_bytes.value_or(0);
-  if (!facts.machine.shm_total_bytes) {
-    const bool any_killed = !EndedWhere(facts, [](const Process& row) {
-                               return EndedBySignal(row, SIGBUS);
-                             }).empty();
-    if (!any_killed) return {};
-    return Outcome::NotEnough("how full /dev/shm was, was not collected");
-  }
+Outcome ShmFull(const Case& about) {
+  const Facts& facts = about.facts();
+  const double total = *facts.machine.shm_total_bytes;
   if (total <= 0) return {};
   const RegularSeries used = SumCounters(
       facts, facts.series->grid,
@@ -84,11 +78,9 @@ Outcome ShmFull(const Facts& facts) {
   const ProcessFacts& process = death->process;
   const bool by_signal = EndedBySignal(process.row, SIGBUS);
 
-  Finding f;
-  f.rule = "shm_full";
+  Finding f = FindingIn(facts.run.begin_ns,
+                        std::min(process.row.end_ns, facts.run.end_ns));
   f.severity = Severity::kCritical;
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = std::min(process.row.end_ns, facts.run.end_ns);
   PutWhere(f, process);
   const bool full = death->used_bytes >= kFull * total;
   f.summary = fmt::format(
@@ -106,6 +98,9 @@ Outcome ShmFull(const Facts& facts) {
   if (const std::string curve = CurveUntil(facts, used, process.row.end_ns);
       !curve.empty())
     Say(f, fmt::format("In use: {}.", curve));
+  PutNumber(f, "used", death->used_bytes, Unit::kBytes);
+  PutNumber(f, "size", total, Unit::kBytes);
+  PutNumber(f, "after", SecondsAt(facts, process.row.end_ns), Unit::kSeconds);
   f.advice =
       "Give it more: docker run --shm-size=8g (or --ipc=host), in Kubernetes "
       "an "

@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -19,7 +19,9 @@ constexpr char kShm[] =
 constexpr char kBus[] =
     "process 2 parent=1 pid=11 name=worker start=0 end=6s signal=7\n";
 
-Outcome Of(const std::string& more) { return ShmFull(FactsOfText(kRun, more)); }
+Outcome Of(const std::string& more) {
+  return Ask(ShmFull, FactsOfText(kRun, more));
+}
 
 TEST(ShmFullTest, SaysHowLargeItIsAndWhoDied) {
   const std::string full = "ramp 4 to=6s value=4MB slope=10MB/s\n";
@@ -64,7 +66,7 @@ TEST(ShmFullTest, WhoFailsWithoutRoomIsLessSure) {
   EXPECT_LT(outcome.findings[0].confidence, 0.8);
   std::string fine = kRun;
   fine.replace(fine.find("exit=1"), 6, "exit=0");
-  EXPECT_TRUE(ShmFull(FactsOfText(fine, failed + filled)).findings.empty())
+  EXPECT_TRUE(Ask(ShmFull, FactsOfText(fine, failed + filled)).findings.empty())
       << "a short test or grep";
   EXPECT_TRUE(
       Of(failed + sampled + "ramp 4 to=10s value=64MB\n").findings.empty())

@@ -31,7 +31,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/accelerators.h"
 #include "analyze/command_words.h"
 #include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
@@ -90,18 +89,6 @@ bool FillsCache(const Facts& facts, const SteadySeries& series,
   return cached.At(series.size() - 1) - cached.At(half) >= kKept * read;
 }
 
-// Who made most read calls; null if nobody.
-const ProcessFacts* Caller(const Facts& facts) {
-  const ProcessFacts* best = nullptr;
-  double most = 0;
-  for (const ProcessFacts& p : facts.processes)
-    if (p.io.read_calls.value_or(0) > most) {
-      most = *p.io.read_calls;
-      best = &p;
-    }
-  return best;
-}
-
 // The processes whose time in the kernel was sampled had most of the CPU time.
 bool KernelKnown(const Facts& facts) {
   double shorts = 0;
@@ -126,18 +113,13 @@ double Payers(const Facts& facts) {
 
 }  // namespace
 
-Outcome SmallFiles(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  // An accelerator that always works is what limits the run.
-  if (AcceleratorsWellUsed(facts)) return {};
-  const SteadySeries series(facts, steady);
+Outcome SmallFiles(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   const SeriesView calls = series.Find("tree_read_calls");
   const SeriesView chars = series.Find("tree_read_chars");
   const SeriesView system = series.Find("tree_system");
-  if (!calls.collected() || !chars.collected())
-    return Outcome::NotEnough("how often it read was not collected");
 
   const double time = series.ShareWhere([&](size_t i) {
     return calls.At(i) >= kMinCalls && chars.At(i) < kSmallBytes * calls.At(i);
@@ -173,10 +155,8 @@ Outcome SmallFiles(const Facts& facts) {
                      from_disk >= kFromDisk * chars.Mean() &&
                      from_disk >= written && !ReadsAhead(facts.machine);
   if (!computes && !waits) return {};
-  // Each program that starts reads small pieces of its libraries.
-  if (!SpawnStorm(facts).findings.empty()) return {};
 
-  Finding f = FindingOf("small_files", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Held up by small reads: {:.0f} read calls a second brought {} each.",
       calls.Mean(), FormatBytes(each));
@@ -192,7 +172,15 @@ Outcome SmallFiles(const Facts& facts) {
   if (waits)
     Say(f, fmt::format("Something waited for storage {} of the time.",
                        FormatShare(stalled)));
-  if (const ProcessFacts* const caller = Caller(facts)) {
+  PutTime(f, time);
+  PutNumber(f, "read_calls", calls.Mean(), Unit::kPerSecond);
+  PutNumber(f, "bytes_a_call", each, Unit::kBytes);
+  PutNumber(f, "read", chars.Mean(), Unit::kBytesPerSecond);
+  PutNumber(f, "call_cost", cost_share, Unit::kShare);
+  PutNumber(f, "waited", stalled, Unit::kShare);
+  if (const ProcessFacts* const caller = WhoHasMost(
+          facts,
+          [](const ProcessFacts& p) { return p.io.read_calls.value_or(0); })) {
     PutWhere(f, *caller);
     Say(f, fmt::format("Most calls were made by {}.", CallProcess(*caller)));
   }

@@ -3,7 +3,7 @@
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -19,10 +19,12 @@ Facts Reader(double calls, double bytes_each, double kernel) {
   return facts;
 }
 
-bool Fires(const Facts& facts) { return !SmallFiles(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(SmallFiles, facts).findings.empty();
+}
 
 TEST(SmallFilesTest, FiresWhenReadingCostsTheKernelMostOfTheTime) {
-  const Outcome outcome = SmallFiles(Reader(50'000, 4096, 0.7));
+  const Outcome outcome = Ask(SmallFiles, Reader(50'000, 4096, 0.7));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "small_files");
@@ -111,10 +113,10 @@ TEST(SmallFilesTest, TheThresholdIsSixtyPercentOfTheTime) {
 TEST(SmallFilesTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_EQ(SmallFiles(run.Make()).not_enough_data,
+  EXPECT_EQ(Ask(SmallFiles, run.Make()).not_enough_data,
             "how often it read was not collected");
   run.seconds = 0.9;
-  EXPECT_NE(SmallFiles(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(SmallFiles, run.Make()).not_enough_data, "");
 }
 
 TEST(SmallFilesTest, ALargeFileInSmallPiecesIsReadAhead) {

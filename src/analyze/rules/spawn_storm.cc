@@ -81,7 +81,8 @@ const ProcessFacts* Starter(const Facts& facts) {
 
 }  // namespace
 
-Outcome SpawnStorm(const Facts& facts) {
+Outcome SpawnStorm(const Case& about) {
+  const Facts& facts = about.facts();
   const Storm storm = StormOf(facts);
   const double wall_ns = static_cast<double>(facts.run.wall_ns);
   const double rate = storm.count / std::max(1e-9, wall_ns / 1e9);
@@ -97,13 +98,8 @@ Outcome SpawnStorm(const Facts& facts) {
       storm.cpu_ns + static_cast<double>(by_starter.value_or(0));
   if (starting < kMinOfCpu * static_cast<double>(facts.run.cpu_ns.value_or(0)))
     return {};
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
 
-  Finding f = FindingOf("spawn_storm", steady);
-  f.from_ns = facts.run.begin_ns;
-  f.to_ns = facts.run.end_ns;
+  Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   const std::string name = Printable(storm.most->name, 24);
   f.summary = fmt::format(
       "It starts {:.0f} processes a second, {} of them {}: starting them takes "
@@ -118,6 +114,14 @@ Outcome SpawnStorm(const Facts& facts) {
              FormatDuration(static_cast<int64_t>(storm.wall_ns / storm.count)),
              FormatShare(static_cast<double>(storm.most->count) / storm.count),
              name));
+  PutNumber(f, "processes", storm.count, Unit::kCount);
+  PutNumber(f, "starts", rate, Unit::kPerSecond);
+  PutNumber(f, "life", storm.wall_ns / storm.count / 1e9, Unit::kSeconds);
+  if (facts.run.cpu_ns.value_or(0) > 0)
+    PutNumber(
+        f, "cpu_share",
+        std::min(1.0, storm.cpu_ns / static_cast<double>(*facts.run.cpu_ns)),
+        Unit::kShare);
   if (facts.run.cpu_ns.value_or(0) > 0 && storm.cpu_ns > 0)
     Say(f, fmt::format("Together they used {}, {} of the run's CPU time.",
                        FormatDuration(static_cast<int64_t>(storm.cpu_ns)),

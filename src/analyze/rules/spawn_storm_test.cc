@@ -4,7 +4,7 @@
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -28,10 +28,12 @@ Facts Starts(int count, int life_us, int cpu_us = 1000) {
       more);
 }
 
-bool Fires(const Facts& facts) { return !SpawnStorm(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(SpawnStorm, facts).findings.empty();
+}
 
 TEST(SpawnStormTest, SaysHowManyOfWhatAndWhoStartsThem) {
-  const Outcome outcome = SpawnStorm(Starts(1000, 1500));
+  const Outcome outcome = Ask(SpawnStorm, Starts(1000, 1500));
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,
@@ -61,7 +63,7 @@ TEST(SpawnStormTest, WhatProgramsReadAsTheyStartIsNoFindingOfItsOwn) {
     facts.processes[0].system_ns = 1'400'000'000;
     facts.processes[0].user_ns = 100'000'000;
     facts.processes[0].io.read_calls = 100'000;
-    return !SmallFiles(facts).findings.empty();
+    return !Ask(SmallFiles, facts).findings.empty();
   };
   EXPECT_TRUE(small_reads(Starts(90, 8000)));
   EXPECT_FALSE(small_reads(Starts(1000, 1500)));

@@ -37,16 +37,13 @@ double SwappedIn(const Facts& facts) {
 
 }  // namespace
 
-Outcome Swapping(const Facts& facts) {
-  const Steady steady = SteadyOf(facts);
-  if (!steady.not_enough_data.empty())
-    return Outcome::NotEnough(steady.not_enough_data);
-  const SteadySeries series(facts, steady);
+Outcome Swapping(const Case& about) {
+  const Facts& facts = about.facts();
+  const Steady& steady = about.steady();
+  const SteadySeries& series = about.series();
   const SeriesView faults = series.Find("tree_faults");
   const SeriesView psi = series.Find("psi_memory");
   const SeriesView blocked = series.Find("tree_blocked");
-  if (!faults.collected() || !facts.machine.swap_total_bytes)
-    return Outcome::NotEnough("faults of processes or swap were not collected");
   const double used = facts.machine.swap_peak_bytes.value_or(0);
   if (used <= 0) return {};
   const bool filled = SwappedIn(facts) >= kMinSwapped;
@@ -58,7 +55,7 @@ Outcome Swapping(const Facts& facts) {
       [&](size_t i) { return faults.At(i) >= kMinFaults && held_up(i); });
   if (time < kMinTime) return {};
 
-  Finding f = FindingOf("swapping", steady);
+  Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
       "Short of memory: {:.0f} of its pages a second had to come back from "
       "swap.",
@@ -67,6 +64,13 @@ Outcome Swapping(const Facts& facts) {
                      "swap were in use.",
                      time * 100, FormatBytes(used),
                      FormatBytes(*facts.machine.swap_total_bytes)));
+  PutTime(f, time);
+  PutNumber(f, "faults", faults.Mean(), Unit::kPerSecond);
+  PutNumber(f, "swap_used", used, Unit::kBytes);
+  if (psi.collected())
+    PutNumber(f, "waited", std::min(1.0, psi.Mean()), Unit::kShare);
+  if (blocked.collected())
+    PutNumber(f, "blocked", std::min(1.0, blocked.Mean()), Unit::kShare);
   if (psi.Mean() >= kWaits)
     Say(f, fmt::format("Something waited for memory {} of the time.",
                        FormatShare(std::min(1.0, psi.Mean()))));

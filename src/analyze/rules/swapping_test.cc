@@ -2,7 +2,7 @@
 
 #include "analyze/judge.h"
 #include "analyze/made_run.h"
-#include "analyze/rules/rules.h"
+#include "analyze/rules/made_case.h"
 
 namespace sonde {
 namespace {
@@ -18,7 +18,9 @@ Facts Swaps(double faults, double waits) {
   return facts;
 }
 
-bool Fires(const Facts& facts) { return !Swapping(facts).findings.empty(); }
+bool Fires(const Facts& facts) {
+  return !Ask(Swapping, facts).findings.empty();
+}
 
 TEST(SwappingTest, ComesBeforeTheDiskThatItUses) {
   Facts facts = Swaps(2000, 0.6);
@@ -58,7 +60,7 @@ TEST(SwappingTest, OwnThreadsThatAreBlockedCountWhereTheDiskIsShared) {
 TEST(SwappingTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
-  EXPECT_NE(Swapping(run.Make()).not_enough_data, "");
+  EXPECT_NE(Ask(Swapping, run.Make()).not_enough_data, "");
 }
 
 }  // namespace

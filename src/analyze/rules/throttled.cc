@@ -13,6 +13,7 @@
 #include "analyze/accelerators.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
+#include "analyze/rules/weigh.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -102,14 +103,9 @@ std::string ReasonOf(const Slowdown& s) {
 
 }  // namespace
 
-Outcome Throttled(const Facts& facts) {
-  const Accelerators devices = AcceleratorsOf(facts);
-  if (devices.used.empty()) return {};
-  if (!devices.not_enough_data.empty())
-    return Outcome::NotEnough(devices.not_enough_data);
-  if (!devices.busy_known())
-    return Outcome::NotEnough(
-        "how busy the accelerators were was not collected");
+Outcome Throttled(const Case& about) {
+  const Facts& facts = about.facts();
+  const Accelerators& devices = about.accelerators();
   std::vector<Slowdown> found;
   for (const Accelerator& d : devices.used)
     if (const Slowdown s = SlowdownOf(facts, d); s.found()) found.push_back(s);
@@ -120,30 +116,30 @@ Outcome Throttled(const Facts& facts) {
   const double time = std::max(worst.hot, worst.slow);
   const double lost = time * (1 - worst.clock);
 
-  Finding f;
-  f.rule = "throttled";
-  f.severity =
-      worst.clock < kCritical ? Severity::kCritical : Severity::kWarning;
-  f.from_ns = devices.from_ns;
-  f.to_ns = devices.to_ns;
+  Finding f = FindingIn(devices.from_ns, devices.to_ns);
+  if (worst.clock < kCritical) f.severity = Severity::kCritical;
   f.summary =
       fmt::format("{} is held back {}, for {} of the time it works.",
                   worst.device->Call(), ReasonOf(worst), FormatShare(time));
   for (const Slowdown& s : found) {
-    f.evidence.push_back(
-        {s.highest > 0
-             ? fmt::format("{} ran at {} of the {:.0f} MHz that it reached "
-                           "while it worked, {} of its working time.",
-                           s.device->Call(), FormatShare(s.clock), s.highest,
-                           FormatShare(std::max(s.hot, s.slow)))
-             : fmt::format("{} said so for {} of its working time.",
-                           s.device->Call(), FormatShare(s.hot)),
-         devices.from_ns, devices.to_ns});
+    Say(f, s.highest > 0
+               ? fmt::format("{} ran at {} of the {:.0f} MHz that it reached "
+                             "while it worked, {} of its working time.",
+                             s.device->Call(), FormatShare(s.clock), s.highest,
+                             FormatShare(std::max(s.hot, s.slow)))
+               : fmt::format("{} said so for {} of its working time.",
+                             s.device->Call(), FormatShare(s.hot)));
     if (s.device->facts->temperature_peak_c)
-      f.evidence.push_back({fmt::format("It was at most {:.0f} degrees hot.",
-                                        *s.device->facts->temperature_peak_c),
-                            facts.run.begin_ns, facts.run.end_ns});
+      SayOfRun(f, facts,
+               fmt::format("It was at most {:.0f} degrees hot.",
+                           *s.device->facts->temperature_peak_c));
   }
+  PutTime(f, time);
+  PutNumber(f, "clock", worst.clock, Unit::kShare);
+  if (worst.highest > 0)
+    PutNumber(f, "highest_clock", worst.highest, Unit::kMegahertz);
+  PutNumber(f, "hottest", worst.device->facts->temperature_peak_c,
+            Unit::kCelsius);
   f.advice =
       worst.by_heat
           ? "Cool it better: free its air flow, look at its fans, lower the "
