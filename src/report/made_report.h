@@ -1,0 +1,39 @@
+// Reports of recordings written as text, for tests.
+
+#ifndef SONDE_REPORT_MADE_REPORT_H_
+#define SONDE_REPORT_MADE_REPORT_H_
+
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "report/report.h"
+#include "trace/text_reader.h"
+
+namespace sonde {
+
+// Ten seconds on two cores in which process 1, `main`, used 7 s of CPU time.
+inline constexpr std::string_view kShortRun = R"(
+meta started_ns 0
+meta ended_ns 10000000000
+meta cores 2
+meta allowed_cores 2
+process 1 pid=100 name=main start=0 end=10s exit=0
+series 1 scope=process:1 name=cpu_ns
+ramp 1 from=0 to=10s slope=0.7s/s
+)";
+
+// What the lines of a text trace say (docs/trace-format.md); they need no head.
+inline Report ReportOfText(std::string_view run, std::string_view more = "") {
+  std::string text = "sonde-text 0\n";
+  text.append(run).append(more);
+  auto bytes = ReadText(text, "made");
+  CHECK(bytes.ok());
+  auto store = Store::OfBytes(bytes.Take(), "made.sonde");
+  CHECK(store.ok());
+  return ReportOf(store.Take(), {});
+}
+
+}  // namespace sonde
+
+#endif  // SONDE_REPORT_MADE_REPORT_H_
