@@ -19,12 +19,11 @@ std::string PageOf(const Report& report) {
 
 // `name` in every place of a page that a trace can fill.
 std::string RunOf(const std::string& name) {
-  const std::string json = "[{\"source\":\"" + name + "\",\"why\":\"" + name +
-                           "\",\"cure\":\"" + name + "\"}]";
   return std::string(kShortRun) + "meta host \"" + name +
          "\"\nmeta watched \"" + name + "\"\nmeta command [\"" + name +
-         "\"]\nmeta not_collected " + json + "\nprocess 1 pid=100 name=\"" +
-         name + "\" cmdline=\"" + name +
+         "\"]\nnot_collected \"" + name + "\" why=\"" + name + "\" cure=\"" +
+         name + "\"\nprocess 1 pid=100 name=\"" + name + "\" cmdline=\"" +
+         name +
          "\" start=0 end=10s exit=0\nthread 1 process=1 tid=100 name=\"" +
          name +
          "\" start=0 end=10s\ntrack 1 kind=thread process=1 thread=1\n"

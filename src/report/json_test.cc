@@ -67,8 +67,8 @@ TEST(ReportJson, LossesAndWhatIsMissingAreRows) {
   const Json json = JsonOf(ReportOfText(
       kShortRun,
       "loss perf-lost count=12 from=2s to=3s detail=\"12 records\"\n"
-      "meta not_collected [{\"source\":\"pressure\",\"why\":\"no "
-      "file\"},7]\n"));
+      "not_collected pressure why=\"no file\"\n"
+      "not_collected \"\" why=\"it could be read after all\"\n"));
   EXPECT_EQ(json["losses"], Json::parse(R"([{"reason":"perf-lost",
       "detail":"12 records","count":12,"from_ns":2000000000,
       "to_ns":3000000000}])"));

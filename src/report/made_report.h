@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "import/text_reader.h"
 #include "report/report.h"
-#include "trace/text_reader.h"
 
 namespace sonde {
 

@@ -86,9 +86,8 @@ TEST(Words, ACommandIsOneThatAShellTakes) {
 }
 
 TEST(Words, RulesThatCouldNotJudgeStandWithTheReasonTheyShare) {
-  constexpr Rule kOne = {"one", "", "", nullptr},
-                 kTwo = {"two", "", "", nullptr},
-                 kThree = {"three", "", "", nullptr};
+  constexpr Rule kOne = {"one", "", nullptr}, kTwo = {"two", "", nullptr},
+                 kThree = {"three", "", nullptr};
   using State = RuleState::State;
   Judgement judgement;
   judgement.rules = {{&kOne, State::kNotEnoughData, "no disks"},
