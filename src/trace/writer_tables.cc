@@ -14,8 +14,6 @@ constexpr size_t kLongestString = 64 << 10;
 constexpr size_t kTableFrame = 32 << 10;
 // Argument sets held in memory.
 constexpr size_t kMostArgSets = 64 << 10;
-// Groups up to this one are given by the samplers that use them.
-constexpr size_t kSamplerGroups = 7;
 
 }  // namespace
 
@@ -113,9 +111,7 @@ uint32_t TraceWriter::AddSeries(Series series) {
 }
 
 uint32_t TraceWriter::AddGroup() {
-  do {
-    groups_.push_back(std::make_unique<CounterGroup>());
-  } while (groups_.size() <= kSamplerGroups);
+  groups_.push_back(std::make_unique<CounterGroup>());
   return static_cast<uint32_t>(groups_.size() - 1);
 }
 

@@ -10,7 +10,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "collect/sample/task_counters.h"
 #include "trace/sources.h"
 
 namespace sonde {
@@ -72,7 +71,11 @@ std::string DeviceRoot() {
 DeviceSampler::DeviceSampler(TraceWriter& out, ProcessTree& tree,
                              double rate_hz,
                              const std::vector<DeviceMaker>& makers)
-    : out_(out), tree_(tree), rate_hz_(rate_hz), root_(DeviceRoot()) {
+    : out_(out),
+      group_(out.AddGroup()),
+      tree_(tree),
+      rate_hz_(rate_hz),
+      root_(DeviceRoot()) {
   refused_.reason = "device-refused";
   const int64_t now_ns = NowNs();
   for (const DeviceMaker& one : makers) {
@@ -126,7 +129,7 @@ int64_t DeviceSampler::TwoTurnsNs(const Maker& maker) const {
 
 // The tick begins with the first value that is to be written.
 void DeviceSampler::Open(int64_t now_ns) {
-  if (!tick_open_) out_.BeginTick(kDeviceGroup, now_ns);
+  if (!tick_open_) out_.BeginTick(group_, now_ns);
   tick_open_ = true;
 }
 
@@ -248,7 +251,7 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
     }
     if (series == 0) {
       Series row;
-      row.group = kDeviceGroup;
+      row.group = group_;
       row.scope = Series::Scope::kDevice;
       row.scope_id = *device.index;
       row.name = out_.Intern(kTable[i].name);
@@ -288,7 +291,7 @@ void DeviceSampler::WriteUsers(Device& device,
     uint32_t& series = device.users[process];
     if (series == 0) {
       Series row;
-      row.group = kDeviceGroup;
+      row.group = group_;
       row.scope = Series::Scope::kProcess;
       row.scope_id = process;
       row.name = out_.Intern("gpu_mem_used_bytes");

@@ -102,6 +102,7 @@ class DeviceSampler {
   void Open(int64_t now_ns);
 
   TraceWriter& out_;
+  const uint32_t group_;
   ProcessTree& tree_;
   const double rate_hz_;
   const std::string root_;

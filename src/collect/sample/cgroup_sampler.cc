@@ -14,7 +14,6 @@
 #include "collect/proc/cgroup_files.h"
 #include "collect/proc/text_scanner.h"
 #include "collect/sample/sampled_run.h"
-#include "collect/sample/task_counters.h"
 #include "trace/sources.h"
 
 namespace sonde {
@@ -47,9 +46,8 @@ bool HasLimit(const std::string& folder, const CgroupFile& file) {
 
 }  // namespace
 
-CgroupSampler::CgroupSampler(TraceWriter& out, uint32_t group,
-                             std::string mountinfo)
-    : out_(out), group_(group), mountinfo_(std::move(mountinfo)) {}
+CgroupSampler::CgroupSampler(TraceWriter& out, std::string mountinfo)
+    : out_(out), group_(out.AddGroup()), mountinfo_(std::move(mountinfo)) {}
 
 void CgroupSampler::Add(std::string_view cgroup) {
   if (cgroup.empty() || known_.contains(cgroup)) return;
@@ -220,7 +218,7 @@ constexpr SourceInfo kSources[] = {kCgroup};
 class CgroupGatherer : public Gatherer {
  public:
   explicit CgroupGatherer(SampledRun& run)
-      : run_(run), cgroups_(run.out, kCgroupGroup, ReadText(kMountInfo)) {
+      : run_(run), cgroups_(run.out, ReadText(kMountInfo)) {
     cgroups_.Add(run.cgroup);
   }
 

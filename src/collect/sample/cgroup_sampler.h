@@ -32,7 +32,7 @@ class CgroupSampler {
   static constexpr size_t kMostCgroups = 8;
 
   // `mountinfo` is that file of /proc/PID.
-  CgroupSampler(TraceWriter& out, uint32_t group, std::string mountinfo);
+  CgroupSampler(TraceWriter& out, std::string mountinfo);
 
   // A process is in these cgroups: its /proc/PID/cgroup. Cheap if they are
   // known.

@@ -63,7 +63,7 @@ TEST_F(CgroupSamplerTest, TheOwnCgroupAndThoseAboveThatHaveALimit) {
   Put("/a/cpu.stat", "usage_usec 5\nnr_throttled 3\n");
   Put("/a/cpu.max", "max 100000\n");
   Put("/cpu.stat", "usage_usec 9\n");  // the machine's
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/a/b/c\n");
   sampler.Tick(none);
   EXPECT_EQ(Close(), (Last{{"/a/b/c cgroup_memory_bytes", 100},
@@ -79,7 +79,7 @@ TEST_F(CgroupSamplerTest, Version1) {
   Put("/cpu/c/cpuacct.usage", "7\n");
   Put("/cpu/c/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 2\n");
   Put("/cpu/c/cpu.cfs_quota_us", "-1\n");
-  CgroupSampler sampler(*out, 4, Version1());
+  CgroupSampler sampler(*out, Version1());
   sampler.Add("4:memory:/m\n3:cpu,cpuacct:/c\n0::/x\n");
   sampler.Tick(none);
   EXPECT_EQ(Close(), (Last{{"/m cgroup_memory_bytes", 100},
@@ -95,7 +95,7 @@ TEST_F(CgroupSamplerTest, OneThatVanishesEndsItsSeriesAndNothingElse) {
   Put("/a/b/memory.current", "100\n");
   Put("/a/memory.current", "200\n");
   Put("/a/memory.max", "1000\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/a/b\n");
   sampler.Tick(none);
   std::filesystem::remove_all(root + "/a/b");
@@ -114,7 +114,7 @@ TEST_F(CgroupSamplerTest, OneThatAProcessGoesToLaterIsReadFromThenOn) {
   Put("/a/memory.max", "1000\n");
   Put("/b/memory.current", "200\n");
   Put("/a/c/memory.current", "50\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/a\n");
   sampler.Tick(none);
   for (int i = 0; i < 3; ++i) {
@@ -132,7 +132,7 @@ TEST_F(CgroupSamplerTest, OneThatAProcessGoesToLaterIsReadFromThenOn) {
 }
 
 TEST_F(CgroupSamplerTest, OneThatVanishesLeavesRoomForAnother) {
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   const auto name = [](size_t i) { return "/" + std::to_string(i); };
   for (size_t i = 0; i <= CgroupSampler::kMostCgroups; ++i) {
     Put(name(i) + "/memory.current", "1\n");
@@ -153,7 +153,7 @@ TEST_F(CgroupSamplerTest, OneThatVanishesLeavesRoomForAnother) {
 }
 
 TEST_F(CgroupSamplerTest, NoMoreAreReadHoweverManyComeAndGo) {
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   const auto name = [](size_t i) { return "/p" + std::to_string(i); };
   constexpr size_t kEver = 40;
   for (size_t i = 0; i < kEver; ++i) {
@@ -182,7 +182,7 @@ TEST_F(CgroupSamplerTest, NoMoreAreReadHoweverManyComeAndGo) {
 TEST_F(CgroupSamplerTest, OneOfTheSameNameTakesThePlaceOfTheOneBefore) {
   Put("/a/memory.current", "200\n");
   Put("/a/memory.max", "1000\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   for (size_t i = 0; i <= CgroupSampler::kMostCgroups; ++i) {
     Put("/a/b/memory.current", "1\n");
     sampler.Add("0::/a/b\n");
@@ -195,7 +195,7 @@ TEST_F(CgroupSamplerTest, OneOfTheSameNameTakesThePlaceOfTheOneBefore) {
 }
 
 TEST_F(CgroupSamplerTest, OneThatWasReadForAnotherLeavesRoomToo) {
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   for (size_t i = 0; i <= CgroupSampler::kMostCgroups; ++i) {
     const std::string above = "/" + std::to_string(i);
     Put(above + "/memory.current", "1\n");
@@ -211,7 +211,7 @@ TEST_F(CgroupSamplerTest, OneThatWasReadForAnotherLeavesRoomToo) {
 }
 
 TEST_F(CgroupSamplerTest, OneThatCannotBeReadTakesNoRoom) {
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   for (size_t i = 0; i < 1000; ++i)
     sampler.Add("0::/hidden" + std::to_string(i) + "\n");
   Put("/a/memory.current", "1\n");
@@ -224,7 +224,7 @@ TEST_F(CgroupSamplerTest, OneThatCannotBeReadTakesNoRoom) {
 TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
   Put("/cpu.stat", "usage_usec 9\n");
   Put("/cpu.pressure", "some avg10=0.00 total=12\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/\n");
   sampler.Tick(none, true);
   EXPECT_EQ(Close(), Last());
@@ -233,7 +233,7 @@ TEST_F(CgroupSamplerTest, TheRootOfAMachineIsNone) {
 TEST_F(CgroupSamplerTest, TheRootOfAContainersNamespaceIsOne) {
   Put("/memory.current", "100\n");
   Put("/memory.max", "max\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/\n");
   sampler.Tick(none, true);
   EXPECT_EQ(Close(), (Last{{"/ cgroup_memory_bytes", 100}}));
@@ -243,7 +243,7 @@ TEST_F(CgroupSamplerTest, ALimitThatIsLiftedEnds) {
   Put("/a/memory.current", "100\n");
   Put("/a/memory.max", "1000\n");
   Put("/a/cpu.max", "50000 100000\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/a\n");
   sampler.Tick(none, true);
   Put("/a/memory.max", "max\n");
@@ -259,7 +259,7 @@ TEST_F(CgroupSamplerTest, ALimitThatIsLiftedEnds) {
 TEST_F(CgroupSamplerTest, WhatIsReadSeldomIsReadAtTheEnd) {
   Put("/a/memory.current", "100\n");
   Put("/a/memory.events", "oom_kill 0\n");
-  CgroupSampler sampler(*out, 4, Version2());
+  CgroupSampler sampler(*out, Version2());
   sampler.Add("0::/a\n");
   sampler.Tick(none);
   Put("/a/memory.events", "oom_kill 1\n");

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/time.h"
-#include "collect/sample/task_counters.h"
 #include "trace/sources.h"
 
 namespace sonde {
@@ -34,7 +33,7 @@ ino_t OwnNetwork() {
 MachineSampler::MachineSampler(SampledRun& run)
     : run_(run),
       out_(run.out),
-      group_(kMachineGroup),
+      group_(run.out.AddGroup()),
       own_network_(OwnNetwork()),
       networks_{{own_network_, 0}} {}
 

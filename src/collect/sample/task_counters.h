@@ -1,5 +1,5 @@
 // What is sampled of a process and of a thread: the names of the series, their
-// units, and the group each belongs to.
+// units, and how often each is read.
 
 #ifndef SONDE_COLLECT_SAMPLE_TASK_COUNTERS_H_
 #define SONDE_COLLECT_SAMPLE_TASK_COUNTERS_H_
@@ -12,15 +12,15 @@
 
 namespace sonde {
 
-inline constexpr uint32_t kMachineGroup = 1, kTaskGroup = 2, kSlowGroup = 3,
-                          kCgroupGroup = 4, kDeviceGroup = 5;
+// How often a counter is read. Those of one pace are one group of the trace.
+enum Pace : size_t { kEveryTick, kSeldom, kPaces };
 
 // One series of each process or thread.
 struct Counter {
   const char* name;
   const char* unit;
   Series::Kind kind;
-  uint32_t group;
+  Pace pace;
 };
 inline constexpr auto kTotal = Series::Kind::kTotal;
 inline constexpr auto kGauge = Series::Kind::kGauge;
@@ -49,25 +49,25 @@ enum ProcessCounter : size_t {
   kProcessCounters,
 };
 inline constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
-    {"cpu_ns", "ns", kTotal, kTaskGroup},
-    {"cpu_user_ns", "ns", kTotal, kTaskGroup},
-    {"cpu_system_ns", "ns", kTotal, kTaskGroup},
-    {"minor_faults", "1", kTotal, kTaskGroup},
-    {"major_faults", "1", kTotal, kTaskGroup},
-    {"read_chars", "bytes", kTotal, kTaskGroup},
-    {"write_chars", "bytes", kTotal, kTaskGroup},
-    {"read_calls", "1", kTotal, kTaskGroup},
-    {"write_calls", "1", kTotal, kTaskGroup},
-    {"read_bytes", "bytes", kTotal, kTaskGroup},
-    {"write_bytes", "bytes", kTotal, kTaskGroup},
-    {"rss_bytes", "bytes", kGauge, kTaskGroup},
-    {"threads", "1", kGauge, kTaskGroup},
-    {"voluntary_switches", "1", kTotal, kSlowGroup},
-    {"involuntary_switches", "1", kTotal, kSlowGroup},
-    {"pss_bytes", "bytes", kGauge, kSlowGroup},
-    {"rss_file_bytes", "bytes", kGauge, kSlowGroup},
-    {"blocked_ns", "ns", kTotal, kSlowGroup},
-    {"sync_ns", "ns", kTotal, kSlowGroup},
+    {"cpu_ns", "ns", kTotal, kEveryTick},
+    {"cpu_user_ns", "ns", kTotal, kEveryTick},
+    {"cpu_system_ns", "ns", kTotal, kEveryTick},
+    {"minor_faults", "1", kTotal, kEveryTick},
+    {"major_faults", "1", kTotal, kEveryTick},
+    {"read_chars", "bytes", kTotal, kEveryTick},
+    {"write_chars", "bytes", kTotal, kEveryTick},
+    {"read_calls", "1", kTotal, kEveryTick},
+    {"write_calls", "1", kTotal, kEveryTick},
+    {"read_bytes", "bytes", kTotal, kEveryTick},
+    {"write_bytes", "bytes", kTotal, kEveryTick},
+    {"rss_bytes", "bytes", kGauge, kEveryTick},
+    {"threads", "1", kGauge, kEveryTick},
+    {"voluntary_switches", "1", kTotal, kSeldom},
+    {"involuntary_switches", "1", kTotal, kSeldom},
+    {"pss_bytes", "bytes", kGauge, kSeldom},
+    {"rss_file_bytes", "bytes", kGauge, kSeldom},
+    {"blocked_ns", "ns", kTotal, kSeldom},
+    {"sync_ns", "ns", kTotal, kSeldom},
 }};
 
 enum ThreadCounter : size_t {
@@ -80,12 +80,12 @@ enum ThreadCounter : size_t {
   kThreadCounters,
 };
 inline constexpr std::array<Counter, kThreadCounters> kThreadTable = {{
-    {"cpu_ns", "ns", kTotal, kTaskGroup},
-    {"wait_ns", "ns", kTotal, kTaskGroup},
-    {"voluntary_switches", "1", kTotal, kSlowGroup},
-    {"involuntary_switches", "1", kTotal, kSlowGroup},
-    {"blocked_ns", "ns", kTotal, kSlowGroup},
-    {"sleeps_in", "1", kGauge, kSlowGroup},
+    {"cpu_ns", "ns", kTotal, kEveryTick},
+    {"wait_ns", "ns", kTotal, kEveryTick},
+    {"voluntary_switches", "1", kTotal, kSeldom},
+    {"involuntary_switches", "1", kTotal, kSeldom},
+    {"blocked_ns", "ns", kTotal, kSeldom},
+    {"sleeps_in", "1", kGauge, kSeldom},
 }};
 
 }  // namespace sonde

@@ -42,7 +42,7 @@ void TaskSampler::Put(ProcessState& process, ProcessCounter counter,
                       uint64_t value) {
   const uint32_t id = SeriesOf(kProcessTable, process.series, counter,
                                Series::Scope::kProcess, process.number);
-  if (kProcessTable[counter].group == kSlowGroup)
+  if (kProcessTable[counter].pace == kSeldom)
     slow_.push_back({id, static_cast<int64_t>(value)});
   else
     out_.Set(id, static_cast<int64_t>(value));
@@ -52,7 +52,7 @@ void TaskSampler::Put(ThreadState& thread, ThreadCounter counter,
                       uint64_t value) {
   const uint32_t id = SeriesOf(kThreadTable, thread.series, counter,
                                Series::Scope::kThread, thread.number);
-  if (kThreadTable[counter].group == kSlowGroup)
+  if (kThreadTable[counter].pace == kSeldom)
     slow_.push_back({id, static_cast<int64_t>(value)});
   else
     out_.Set(id, static_cast<int64_t>(value));

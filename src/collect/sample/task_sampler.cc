@@ -38,7 +38,8 @@ TaskSampler::TaskSampler(SampledRun& run)
       out_(run.out),
       tree_(run.tree),
       slack_ns_(run.slack_ns),
-      budget_(run.budget) {
+      budget_(run.budget),
+      groups_{run.out.AddGroup(), run.out.AddGroup()} {
   out_.PutMeta("syscalls", ThreadStates::NumbersOf());
 }
 
@@ -47,7 +48,7 @@ void TaskSampler::EndSeries(const std::array<Counter, n>& table,
                             const std::array<uint32_t, n>& series) {
   for (size_t i = 0; i < n; ++i)
     if (series[i] != 0)
-      (table[i].group == kSlowGroup ? slow_gone_ : gone_).push_back(series[i]);
+      (table[i].pace == kSeldom ? slow_gone_ : gone_).push_back(series[i]);
 }
 
 void TaskSampler::CloseFiles(ThreadState& thread) {
@@ -144,7 +145,7 @@ void TaskSampler::Poll(int64_t now_ns) {
                first.number);
     }
     tick_ns_ = NowNs();
-    out_.BeginTick(kTaskGroup, tick_ns_);
+    out_.BeginTick(groups_[kEveryTick], tick_ns_);
     for (auto& [number, process] : processes_) SampleProcess(process);
     for (const uint32_t series : gone_) out_.Gone(series);
     out_.EndTick();
@@ -168,7 +169,7 @@ void TaskSampler::Poll(int64_t now_ns) {
       SamplePss(process, now_ns);
   }
   if (slow_.empty() && slow_gone_.empty()) return;
-  out_.BeginTick(kSlowGroup, slow_ns);
+  out_.BeginTick(groups_[kSeldom], slow_ns);
   for (const Pending& one : slow_) out_.Set(one.series, one.value);
   for (const uint32_t series : slow_gone_) out_.Gone(series);
   out_.EndTick();

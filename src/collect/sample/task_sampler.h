@@ -79,6 +79,7 @@ class TaskSampler : public Gatherer {
   const int64_t page_bytes_ = ::sysconf(_SC_PAGESIZE);
   const int64_t ns_per_tick_ = kNsPerSec / std::max(1L, ::sysconf(_SC_CLK_TCK));
   FdBudget& budget_;
+  const std::array<uint32_t, kPaces> groups_;
   ThreadStates states_;
   std::map<uint32_t, ProcessState> processes_;
   SampledRun::Used ended_;  // by processes that are gone
@@ -101,7 +102,7 @@ uint32_t TaskSampler::SeriesOf(const std::array<Counter, n>& table,
                                Series::Scope scope, uint32_t scope_id) {
   if (series[counter] == 0) {
     Series row;
-    row.group = table[counter].group;
+    row.group = groups_[table[counter].pace];
     row.scope = scope;
     row.scope_id = scope_id;
     row.name = out_.Intern(table[counter].name);
