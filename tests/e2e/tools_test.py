@@ -50,7 +50,7 @@ class Checks(unittest.TestCase):
         return done.returncode == 0
 
     def test_a_good_tree_passes(self):
-        for name in ("layers", "sizes", "types", "words", "links"):
+        for name in ("layers", "circles", "sizes", "types", "words", "links"):
             self.assertTrue(self.check(f"check_{name}"), name + self.said)
         self.assertTrue(self.check("check_cli_docs", "bin/sonde"), self.said)
         self.assertTrue(self.check("run_docs", "bin/sonde"), self.said)
@@ -76,6 +76,22 @@ class Checks(unittest.TestCase):
     def test_layers_have_no_cycle(self):
         self.put("tools/layers.txt", "base: trace\ntrace: base\n")
         self.assertFalse(self.check("check_layers"))
+
+    def test_modules_that_include_each_other(self):
+        self.put("src/trace/c.cc", '#include "trace/d.h"\n')
+        self.put("src/trace/c.h", "\n")
+        self.put("src/trace/d.h", '#include "trace/e.h"\n')
+        self.put("src/trace/e.cc", '#include "trace/c.h"\n')
+        self.put("src/trace/e_test.cc", '#include "trace/b.h"\n')
+        self.assertFalse(self.check("check_circles"))
+        self.assertIn("trace/c trace/d trace/e", self.said)
+        self.put("tools/circles.txt", "# old\ntrace/e trace/c trace/d\n")
+        self.assertTrue(self.check("check_circles"), self.said)
+
+    def test_the_list_of_circles_may_only_shrink(self):
+        self.put("tools/circles.txt", "trace/b base/a\n")
+        self.assertFalse(self.check("check_circles"))
+        self.assertIn("no such circle any more", self.said)
 
     def test_layers_hold_inside_a_folder_too(self):
         self.put("tools/layers.txt", "base:\ntrace: base\ntrace/low:\n"

@@ -49,6 +49,13 @@ CopyRange RangeOf(const RingsState& state, const AllRows& rows) {
   return range;
 }
 
+// Samplers with nothing to tell have groups without series, which a copy does
+// not have. The state is no reason to make more of them.
+void AddEmptyGroups(const StateLimits& have, TraceWriter& out) {
+  constexpr int kMost = 16;
+  for (int i = 0; i < kMost && out.groups() < have.groups; ++i) out.AddGroup();
+}
+
 // Whether the ids in the state mean the same in the copy.
 bool Fits(const StateLimits& have, const Copied& copied,
           const TraceWriter& out) {
@@ -119,6 +126,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
     copied = CopyTrace(
         reader, rows,
         result.rings_why.empty() ? RangeOf(*state, rows) : CopyRange{}, *out);
+    if (result.rings_why.empty()) AddEmptyGroups(state->have, *out);
     again = result.rings_why.empty() && !Fits(state->have, copied, *out);
     if (again) result.rings_why = "the trace is damaged";
   }
