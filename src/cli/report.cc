@@ -39,12 +39,13 @@ Status CheckRules(const std::vector<std::string>& names) {
 }  // namespace
 
 Result<Report> MakeReport(const std::string& path,
-                          const std::vector<std::string>& rules) {
+                          const std::vector<std::string>& rules,
+                          ChartLines* lines) {
   TRY_OK(CheckRules(rules));
   TRY(const auto store, Store::Open(path));
   TRY_OK(CheckWork(*store));
   Report report;
-  report.facts = FactsOf(store);
+  report.facts = FactsOf(store, lines ? lines->Of(store) : AlsoRead());
   report.judgement = Judge(report.facts, rules);
   report.shape = ShapeOf(report.facts);
   report.losses = store->losses();

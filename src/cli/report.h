@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/charts.h"
 #include "analyze/facts.h"
 #include "analyze/judge.h"
 #include "analyze/shape.h"
@@ -27,9 +28,11 @@ struct Report {
 };
 
 // Reads and judges a trace. `rules`: only these, all if empty; an unknown name
-// is an error of kind kUsage that lists them.
+// is an error of kind kUsage that lists them. `lines`: of pictures that will be
+// drawn, or null.
 Result<Report> MakeReport(const std::string& path,
-                          const std::vector<std::string>& rules);
+                          const std::vector<std::string>& rules,
+                          ChartLines* lines = nullptr);
 
 }  // namespace sonde
 
