@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/line_reader.h"
 #include "analyze/phase_marks.h"
 #include "analyze/steady.h"
 #include "base/text.h"
@@ -25,22 +25,23 @@ constexpr size_t kMaxDevices = 32;  // with a group
 constexpr size_t kMaxPlots = 32;    // of a group: cores, disks, counters
 constexpr size_t kMaxLines = 32;    // of a plot: a label each
 constexpr size_t kMaxInAll = 600;   // lines, each as long as the grid
+constexpr size_t kMaxUsers = 200;   // that are read before the top is known
 constexpr size_t kMaxMarks = 100;   // of each kind
 constexpr size_t kNameChars = 32;
 
-using Rows = std::vector<const Series*>;
+using SeriesRows = std::vector<const Series*>;
 
 // The unit of a series' line, and what makes the one of the other.
-struct Unit {
+struct ShownUnit {
   std::string text;
   double factor = 1;
 };
 
-Unit UnitOf(const Store& store, const Series& row) {
+ShownUnit UnitOf(const Store& store, const Series& row) {
   std::string unit = Printable(store.Str(row.unit), 12);
   if (unit == "1") unit.clear();
   if (row.kind == Series::Kind::kGauge)
-    return unit == "ns" ? Unit{"s", 1e-9} : Unit{unit, 1};
+    return unit == "ns" ? ShownUnit{"s", 1e-9} : ShownUnit{unit, 1};
   if (unit == "ns") return {"share", 1e-9};
   return {unit + "/s", 1};
 }
@@ -93,15 +94,15 @@ std::string CutMarks(std::vector<ChartMark>& marks) {
   return out;
 }
 
+}  // namespace
+
 // Collects what is to be drawn, reads it in one pass, and leaves out what has
 // no values.
-class Maker {
+class ChartMaker {
  public:
-  explicit Maker(const Facts& facts) : facts_(facts), store_(*facts.store) {
-    if (!facts.windows.empty())
-      out_.grid = {facts.run.begin_ns, facts.run.end_ns,
-                   std::max<int64_t>(
-                       facts.windows[0].to_ns - facts.windows[0].from_ns, 1)};
+  ChartMaker(const Facts& facts, const Grid& grid)
+      : facts_(facts), store_(*facts.store) {
+    out_.grid = grid;
     for (const auto& [id, row] : store_.series()) {
       if (store_.OfProgram(row))
         counters_.push_back(&row);
@@ -116,8 +117,35 @@ class Maker {
     }
   }
 
-  Charts Make(const std::vector<Finding>& findings) {
+  Charts Make(const std::vector<Finding>& findings, ChartLines* lines) {
     if (facts_.windows.empty()) return out_;
+    Collect();
+    PlaceLines(Read(lines));
+    out_.marks = MarksOf(facts_, findings);
+    out_.left_out = LeftOut();
+    return std::move(out_);
+  }
+
+  // What Make() will ask for, as far as that is known before the facts are.
+  std::vector<LineSpec> Plan() {
+    planning_ = true;
+    Collect();
+    std::vector<const Series*> users;
+    for (const char* name : {"cpu_ns", "rss_bytes"})
+      for (const Series* row : processes_[name]) users.push_back(row);
+    for (const auto& [thread, rows] : threads_)
+      for (const Series* row : rows)
+        if (store_.Str(row->name) == "cpu_ns") users.push_back(row);
+    if (users.size() > kMaxUsers) users.clear();
+    for (const Series* row : users) {
+      const bool cpu = store_.Str(row->name) == "cpu_ns";
+      specs_.push_back({"", "", row->kind, false, {{row->id, cpu ? 1e-9 : 1}}});
+    }
+    return std::move(specs_);
+  }
+
+ private:
+  void Collect() {
     Cpu();
     size_t devices = 0;
     for (const auto& [device, rows] : devices_)
@@ -130,13 +158,41 @@ class Maker {
     Counters();
     Cores();
     Rest();
-    PlaceLines(ReadLines(facts_, out_.grid, specs_));
-    out_.marks = MarksOf(facts_, findings);
-    out_.left_out = LeftOut();
-    return std::move(out_);
   }
 
- private:
+  std::vector<RegularSeries> Read(ChartLines* lines) const {
+    using Key = std::tuple<Series::Kind, bool, std::vector<LineSpec::Member>>;
+    const auto key = [](const LineSpec& spec) {
+      return Key(spec.kind, spec.holds, spec.members);
+    };
+    std::map<Key, RegularSeries> read;
+    if (lines != nullptr && lines->reader_ != nullptr) {
+      std::vector<RegularSeries> all = lines->reader_->Take();
+      for (size_t i = 0; i < all.size(); ++i)
+        read.try_emplace(key(lines->specs_[i]), std::move(all[i]));
+      lines->reader_.reset();
+    }
+    std::vector<LineSpec> rest;
+    for (const LineSpec& spec : specs_)
+      if (!read.contains(key(spec))) rest.push_back(spec);
+    if (!rest.empty()) {
+      LineReader reader(store_, facts_.run, out_.grid, rest);
+      CounterReplay replay(store_);
+      reader.Join(replay);
+      replay.Run();
+      std::vector<RegularSeries> all = reader.Take();
+      for (size_t i = 0; i < all.size(); ++i)
+        read.try_emplace(key(rest[i]), std::move(all[i]));
+    }
+    std::vector<RegularSeries> out;
+    for (const LineSpec& spec : specs_) {
+      out.push_back(read.at(key(spec)));
+      out.back().name = spec.name;
+      out.back().unit = spec.unit;
+    }
+    return out;
+  }
+
   void Group(std::string name, std::string title) {
     out_.groups.push_back({std::move(name), std::move(title), {}});
   }
@@ -169,7 +225,8 @@ class Maker {
     }
   }
 
-  std::vector<LineSpec::Member> All(const Rows& rows, double factor = 1) const {
+  std::vector<LineSpec::Member> All(const SeriesRows& rows,
+                                    double factor = 1) const {
     std::vector<LineSpec::Member> out;
     for (const Series* row : rows) out.push_back({row->id, factor});
     return out;
@@ -182,9 +239,9 @@ class Maker {
                                   : All(at->second, factor);
   }
   // The machine's series of a name, by label.
-  std::map<std::string_view, Rows> Labelled(const char* name) {
+  std::map<std::string_view, SeriesRows> Labelled(const char* name) {
     seen_.insert(name);
-    std::map<std::string_view, Rows> out;
+    std::map<std::string_view, SeriesRows> out;
     if (const auto at = machine_.find(name); at != machine_.end())
       for (const Series* row : at->second)
         out[store_.Str(row->label)].push_back(row);
@@ -239,7 +296,7 @@ class Maker {
 
   void Cores() {
     // 2 before 10.
-    std::map<std::pair<size_t, std::string_view>, Rows> cores;
+    std::map<std::pair<size_t, std::string_view>, SeriesRows> cores;
     for (const char* name : {"cpu_user_ns", "cpu_nice_ns", "cpu_system_ns",
                              "cpu_irq_ns", "cpu_steal_ns"})
       for (const auto& [label, rows] : Labelled(name))
@@ -270,7 +327,8 @@ class Maker {
     Plot("Swap", "bytes", facts_.machine.swap_total_bytes);
     std::vector<LineSpec::Member> swap = Machine("swap_total_bytes");
     for (const auto& m : Machine("swap_free_bytes", -1)) swap.push_back(m);
-    if (facts_.machine.swap_total_bytes.value_or(0) > 0 && swap.size() > 1)
+    if ((planning_ || facts_.machine.swap_total_bytes.value_or(0) > 0) &&
+        swap.size() > 1)
       Line("in use", gauge, std::move(swap));
   }
 
@@ -307,7 +365,7 @@ class Maker {
   }
 
   // An accelerator: known names in their places, any other in its own plot.
-  void Device(uint32_t device, const Rows& rows) {
+  void Device(uint32_t device, const SeriesRows& rows) {
     struct Known {
       const char *name, *plot, *line, *unit;
     };
@@ -342,7 +400,7 @@ class Maker {
       by_name.erase(at);
     }
     for (const auto& [other, row] : by_name) {
-      const Unit unit = UnitOf(store_, *row);
+      const ShownUnit unit = UnitOf(store_, *row);
       Plot(TitleOf(other), unit.text);
       Line(TitleOf(other), row->kind, {{row->id, unit.factor}});
     }
@@ -385,7 +443,7 @@ class Maker {
   void Counters() {
     Group("counters", "Counters the program keeps");
     for (const Series* row : counters_) {
-      const Unit unit = UnitOf(store_, *row);
+      const ShownUnit unit = UnitOf(store_, *row);
       const std::string name = Printable(store_.Str(row->name), kNameChars);
       Plot(name, unit.text);
       Line(fmt::format("process {}", row->scope_id), row->kind,
@@ -398,7 +456,7 @@ class Maker {
     Group("program", "The program, other");
     for (const auto& [name, rows] : processes_) {
       if (seen_.contains(name)) continue;
-      const Unit unit = UnitOf(store_, *rows[0]);
+      const ShownUnit unit = UnitOf(store_, *rows[0]);
       Plot(TitleOf(name), unit.text);
       Line("all processes", rows[0]->kind, All(rows, unit.factor));
     }
@@ -411,7 +469,7 @@ class Maker {
     for (const auto& [name, rows] : machine_) {
       if (seen_.contains(name) || name.starts_with("cgroup_") != of_cgroup)
         continue;
-      const Unit unit = UnitOf(store_, *rows[0]);
+      const ShownUnit unit = UnitOf(store_, *rows[0]);
       Plot(TitleOf(name), unit.text);
       Labels(std::string(name).c_str(), "", unit.factor);
     }
@@ -457,11 +515,12 @@ class Maker {
 
   const Facts& facts_;
   const Store& store_;
+  bool planning_ = false;  // the facts are not yet known
   Charts out_;
-  std::map<std::string_view, Rows> machine_, processes_;
-  std::unordered_map<uint32_t, Rows> threads_;
-  std::map<uint32_t, Rows> devices_;
-  Rows counters_;
+  std::map<std::string_view, SeriesRows> machine_, processes_;
+  std::unordered_map<uint32_t, SeriesRows> threads_;
+  std::map<uint32_t, SeriesRows> devices_;
+  SeriesRows counters_;
   std::set<std::string, std::less<>> seen_;  // names that have their place
   std::vector<LineSpec> specs_;
   std::vector<Place> places_;  // of each spec
@@ -472,10 +531,25 @@ class Maker {
   size_t lines_left_out_ = 0;                // because there were kMaxInAll
 };
 
-}  // namespace
+AlsoRead ChartLines::Of(std::shared_ptr<const Store> store) {
+  return [this, store = std::move(store)](const RunSpan& run, const Grid& grid,
+                                          CounterReplay& replay) {
+    Facts none;
+    none.store = store;
+    specs_ = ChartMaker(none, grid).Plan();
+    reader_ = std::make_unique<LineReader>(*store, run, grid, specs_);
+    reader_->Join(replay);
+  };
+}
 
-Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings) {
-  return Maker(facts).Make(findings);
+Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings,
+                ChartLines* lines) {
+  Grid grid;
+  if (!facts.windows.empty())
+    grid = {facts.run.begin_ns, facts.run.end_ns,
+            std::max<int64_t>(facts.windows[0].to_ns - facts.windows[0].from_ns,
+                              1)};
+  return ChartMaker(facts, grid).Make(findings, lines);
 }
 
 }  // namespace sonde

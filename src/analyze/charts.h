@@ -3,11 +3,13 @@
 #ifndef SONDE_ANALYZE_CHARTS_H_
 #define SONDE_ANALYZE_CHARTS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analyze/facts.h"
+#include "analyze/line_reader.h"
 #include "analyze/pattern/series.h"
 #include "analyze/rule.h"
 
@@ -57,13 +59,34 @@ struct Charts {
   std::string left_out;
 };
 
+// Reads the lines of a run's pictures on the replay that reads its facts:
+//
+//   ChartLines lines;
+//   const Facts facts = FactsOf(store, lines.Of(store));
+//   ... ChartsOf(facts, findings, &lines);
+//
+// Which processes used most is not known by then: of up to 200 series of
+// processes and threads all are read, of more none.
+class ChartLines {
+ public:
+  // To be used while these lines live.
+  AlsoRead Of(std::shared_ptr<const Store> store);
+
+ private:
+  friend class ChartMaker;
+  std::vector<LineSpec> specs_;
+  std::unique_ptr<LineReader> reader_;
+};
+
 // Every series of the machine and its devices, sums over the program's
 // processes, those processes and threads that used most, and the counters the
-// program keeps. Reads each counter chunk once.
+// program keeps. What `lines` has not read, all if they are null, is read in
+// one replay; their lines are taken away.
 //
-// However many there are, memory is that of 600 lines: a plot has 32 at most, a
+// However many there are, memory is that of 800 lines: a plot has 32 at most, a
 // group 32 plots, and titles say "(the first 32 of 40)".
-Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings);
+Charts ChartsOf(const Facts& facts, const std::vector<Finding>& findings,
+                ChartLines* lines = nullptr);
 
 }  // namespace sonde
 

@@ -10,6 +10,8 @@
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
 #include "analyze/pattern/run_series.h"
+#include "base/time.h"
+#include "store/test_trace.h"
 
 namespace sonde {
 namespace {
@@ -268,6 +270,93 @@ TEST(Charts, FindingsAndPhasesAreMarked) {
 
 TEST(Charts, ATraceWithoutSamplesHasNone) {
   EXPECT_TRUE(ChartsOf(FactsOfText(""), {}).groups.empty());
+}
+
+// Two programs' counters and a disk over 30 s, ten of them in a chunk: a gauge
+// that is 5, and totals of 10 a second.
+std::shared_ptr<std::string> ThreeChunks() {
+  auto bytes = std::make_shared<std::string>();
+  const auto writer = TraceWriter::CreateInMemory(FileHeader{}, bytes);
+  writer->PutMeta("started_ns", "0");
+  writer->PutMeta("ended_ns", std::to_string(30 * kNsPerSec));
+  Process process;
+  process.number = 1;
+  process.start_ns = 0;
+  writer->PutProcess(process);
+  Series row;
+  row.group = 8;
+  row.scope = Series::Scope::kProcess;
+  row.scope_id = 1;
+  row.name = writer->Intern("queue");
+  const uint32_t queue = writer->AddSeries(row);
+  row.kind = Series::Kind::kTotal;
+  row.name = writer->Intern("requests");
+  const uint32_t requests = writer->AddSeries(row);
+  row.group = 2;
+  row.source = writer->Intern("tasks");
+  row.name = writer->Intern("read_bytes");
+  const uint32_t read = writer->AddSeries(row);
+  for (int tick = 0; tick < 300; ++tick) {
+    writer->BeginTick(8, tick * 100 * kNsPerMs);
+    writer->Set(queue, 5);
+    writer->Set(requests, tick);
+    writer->EndTick();
+    writer->BeginTick(2, tick * 100 * kNsPerMs);
+    writer->Set(read, tick);
+    writer->EndTick();
+    if (tick % 100 == 99) writer->Seal();
+  }
+  CHECK(writer->Close().ok());
+  return bytes;
+}
+
+TEST(ChartsTest, ALostChunkIsAGapAlsoOfWhatHoldsItsValue) {
+  const auto bytes = WithDamagedCounters(ThreeChunks(), {2, 3});
+  const Charts charts =
+      ChartsOf(FactsOf(Store::OfBytes(bytes, "made").Take()), {});
+  const std::pair<const char*, const char*> kPlots[] = {
+      {"counters", "queue"},
+      {"counters", "requests"},
+      {"disk", "The program, from and to storage"}};
+  for (const auto& [group, title] : kPlots) {
+    const ChartPlot* const plot = Find(charts, group, title);
+    ASSERT_NE(plot, nullptr) << title;
+    const RegularSeries& line = plot->lines[0];
+    for (size_t i = 0; i < line.size(); ++i) {
+      const int64_t from_ns = line.grid.TimeOf(i);
+      // From the last tick before to the first after.
+      const bool lost = from_ns >= 9900 * kNsPerMs && from_ns < 20 * kNsPerSec;
+      if (from_ns > 29 * kNsPerSec) break;
+      EXPECT_EQ(line.known[i] != 0, !lost) << title << " " << from_ns;
+      if (!lost && from_ns > 0) {
+        EXPECT_NEAR(line.values[i], title == kPlots[0].second ? 5 : 10, 1e-6)
+            << title << " " << from_ns;
+      }
+    }
+  }
+}
+
+TEST(ChartsTest, LinesAreReadWithTheFacts) {
+  const auto store = Store::OfBytes(ThreeChunks(), "made").Take();
+  const Charts alone = ChartsOf(FactsOf(store), {});
+  const uint64_t before = store->counter_decodes();
+  ChartLines lines;
+  const Facts facts = FactsOf(store, lines.Of(store));
+  const Charts charts = ChartsOf(facts, {}, &lines);
+  EXPECT_EQ(store->counter_decodes() - before, store->counter_chunks().size());
+  ASSERT_EQ(charts.groups.size(), alone.groups.size());
+  for (size_t g = 0; g < charts.groups.size(); ++g) {
+    ASSERT_EQ(charts.groups[g].plots.size(), alone.groups[g].plots.size());
+    for (size_t p = 0; p < charts.groups[g].plots.size(); ++p) {
+      const auto& one = charts.groups[g].plots[p].lines;
+      const auto& other = alone.groups[g].plots[p].lines;
+      ASSERT_EQ(one.size(), other.size());
+      for (size_t i = 0; i < one.size(); ++i) {
+        EXPECT_EQ(one[i].name, other[i].name);
+        EXPECT_EQ(one[i].values, other[i].values) << one[i].name;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "analyze/facts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -41,20 +40,6 @@ MaybeNumber Ratio(const MaybeNs& part, double whole) {
   return static_cast<double>(*part) / whole;
 }
 
-template <typename T>
-std::optional<T> Parse(const Store& store, const std::string& key) {
-  const auto at = store.rows().meta.find(key);
-  if (at == store.rows().meta.end()) return std::nullopt;
-  const std::string& text = at->second;
-  const char* const last = text.data() + text.size();
-  T value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), last, value);
-  if (failure != std::errc() || end != last || !(value >= 0) ||
-      static_cast<double>(value) > kMaxValue)
-    return std::nullopt;
-  return value;
-}
-
 // Most first, the unknown last.
 bool More(const MaybeNs& a, const MaybeNs& b) {
   return a.value_or(-1) > b.value_or(-1);
@@ -68,13 +53,11 @@ class Builder {
     facts_.store = std::move(store);
   }
 
-  Facts Build() {
+  Facts Build(const AlsoRead& also) {
     FindRun();
     events_ = SessionEventsOf(store_);
     FindJudgedFrom();
-    scan_ = ScanCounters(store_, run_);
-    facts_.ticks = scan_.ticks;
-    facts_.windows = std::move(scan_.windows);
+    ReadCounters(also);
     FindSessionEvents();
     FindCovered();
     FindProcesses();
@@ -86,11 +69,9 @@ class Builder {
     facts_.neighbours = NeighboursOf(store_);
     facts_.said = AnnotationsOf(store_);
     FindOverhead();
+    FindSeries();
     return std::move(facts_);
   }
-
-  // Of what was built.
-  const Scan& scan() const { return scan_; }
 
  private:
   void FindRun() {
@@ -138,6 +119,31 @@ class Builder {
           std::clamp(events_.pauses.front().end_ns, run_.begin_ns, run_.end_ns);
   }
 
+  // All that is asked of the counters, in one replay.
+  void ReadCounters(const AlsoRead& also) {
+    const int64_t width_ns = WindowWidth(store_, run_);
+    const Grid grid = Grid::Over(run_.begin_ns, run_.end_ns,
+                                 std::min(width_ns, run_.wall_ns));
+    CounterReplay replay(store_);
+    Scanner scanner(store_, run_, width_ns);
+    scanner.Join(replay);
+    reader_.emplace(store_, run_, grid);
+    reader_->Join(replay);
+    if (also) also(run_, grid, replay);
+    replay.Run();
+    scan_ = scanner.Take();
+    facts_.ticks = scan_.ticks;
+    facts_.windows = std::move(scan_.windows);
+  }
+
+  void FindSeries() {
+    RunSeries series = reader_->Take(facts_.windows);
+    facts_.devices = DevicesOf(store_, series);
+    PutAccelerator(facts_.devices, series, series);
+    PutPeaks(scan_, facts_.devices);
+    facts_.series = std::make_shared<RunSeries>(std::move(series));
+  }
+
   void FindSessionEvents() {
     facts_.marks = std::move(events_.marks);
     for (const TimeRange& pause : events_.pauses) {
@@ -167,8 +173,7 @@ class Builder {
     for (const auto& [number, row] : processes)
       if (row.cpu_ns >= 0 && row.end_ns != kNoTime)
         to_ns = std::max(to_ns, row.end_ns);
-    if (!processes.empty() &&
-        !BornInRun(processes.begin()->second.start_ns, run_))
+    if (!processes.empty() && !run_.Bore(processes.begin()->second.start_ns))
       from_ns = std::max(from_ns, scan_.first_tick_ns);
     to_ns = std::min(to_ns, run_.end_ns);
     if (static_cast<double>(Elapsed(from_ns, to_ns)) >=
@@ -188,7 +193,7 @@ class Builder {
   // may have begun a moment before the run.
   MaybeNumber CoresOf(const MaybeNs& cpu_ns, bool exact, int64_t start_ns,
                       int64_t end_ns) const {
-    const int64_t from_ns = BornInRun(start_ns, run_) ? start_ns : cpu_from_ns_;
+    const int64_t from_ns = run_.Bore(start_ns) ? start_ns : cpu_from_ns_;
     int64_t to_ns = end_ns == kNoTime ? run_.end_ns : end_ns;
     if (!exact) to_ns = std::min(to_ns, cpu_to_ns_);
     return Ratio(cpu_ns, static_cast<double>(Elapsed(from_ns, to_ns)));
@@ -214,7 +219,7 @@ class Builder {
 
   ThreadFacts ThreadOf(const Thread& row) const {
     constexpr auto kScope = Series::Scope::kThread;
-    const bool born = BornInRun(row.start_ns, run_);
+    const bool born = run_.Bore(row.start_ns);
     ThreadFacts t;
     t.row = row;
     t.name = store_.Str(row.name);
@@ -240,7 +245,7 @@ class Builder {
   ProcessFacts ProcessOf(const Process& row) const {
     constexpr auto kScope = Series::Scope::kProcess;
     const uint32_t id = row.number;
-    const bool born = BornInRun(row.start_ns, run_);
+    const bool born = run_.Bore(row.start_ns);
     const auto growth = [&](const char* name) {
       return Growth(kScope, id, name, born);
     };
@@ -446,8 +451,7 @@ class Builder {
 
   void FindJudged() {
     for (CpuWindow& w : facts_.windows)
-      w.judged =
-          w.known && w.from_ns >= run_.judged_from_ns.value_or(w.from_ns);
+      w.judged = w.known && run_.Judges(w.from_ns);
     JudgedFacts& judged = facts_.judged;
     judged = {run_.cpu_wall_ns, run_.cores_used, facts_.machine.other_cores};
     if (!run_.judged_from_ns) return;
@@ -482,18 +486,11 @@ class Builder {
   RunFacts& run_;
   SessionEvents events_;
   Scan scan_;
+  std::optional<RunSeriesReader> reader_;
   int64_t cpu_from_ns_ = 0, cpu_to_ns_ = 0;  // CPU times are known
 };
 
 }  // namespace
-
-MaybeNumber MetaNumber(const Store& store, const std::string& key) {
-  return Parse<double>(store, key);
-}
-
-MaybeNs MetaNs(const Store& store, const std::string& key) {
-  return Parse<int64_t>(store, key);
-}
 
 const ProcessFacts* Facts::FindProcess(uint32_t number) const {
   for (const ProcessFacts& p : processes)
@@ -509,13 +506,8 @@ const ThreadFacts* Facts::FindThread(uint32_t process, uint32_t thread) const {
   return nullptr;
 }
 
-Facts FactsOf(std::shared_ptr<const Store> store) {
-  Builder builder(std::move(store));
-  Facts facts = builder.Build();
-  facts.series = std::make_shared<RunSeries>(RunSeriesOf(facts));
-  facts.devices = DevicesOf(*facts.store, *facts.series);
-  PutPeaks(builder.scan(), facts.devices);
-  return facts;
+Facts FactsOf(std::shared_ptr<const Store> store, const AlsoRead& also) {
+  return Builder(std::move(store)).Build(also);
 }
 
 }  // namespace sonde

@@ -5,6 +5,7 @@
 #define SONDE_ANALYZE_FACTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,13 +15,12 @@
 #include "analyze/annotation_facts.h"
 #include "analyze/cgroup_facts.h"
 #include "analyze/device_facts.h"
+#include "analyze/pattern/series.h"
+#include "analyze/scan.h"
+#include "analyze/series/span.h"
 #include "store/store.h"
 
 namespace sonde {
-
-// A number that may not have been collected. Absent is not 0.
-using MaybeNs = std::optional<int64_t>;
-using MaybeNumber = std::optional<double>;
 
 // What a process or thread did to the disks and files, as far as collected.
 struct IoFacts {
@@ -103,18 +103,11 @@ struct MachineFacts {
 };
 
 // The run as a whole.
-struct RunFacts {
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  int64_t wall_ns = 0;
-  bool watched = false;    // it ran already, `sonde watch` came to it
+struct RunFacts : RunSpan {
   int64_t paused_ns = 0;   // of wall_ns: collection was paused
   MaybeNs delay_ns;        // `--delay`: nothing was to be sampled before
   int64_t sampled_ns = 0;  // of wall_ns: samples cover it
   MaybeNs steady_ns;       // `--delay auto` found the start-up over then
-  // When the delay or that start-up was over; earlier windows are not judged.
-  // Absent if the whole run is judged.
-  MaybeNs judged_from_ns;
   MaybeNs cpu_ns;
   // The part of wall_ns that cpu_ns is of. All of it, unless nobody saw what
   // the processes used at its begin (they ran already) or its end (sonde was
@@ -142,24 +135,6 @@ struct RunFacts {
 struct JudgedFacts {
   int64_t wall_ns = 0;
   MaybeNumber cores_used, other_cores;
-};
-
-// What happened in one short stretch of the run. All windows are equally long
-// but the last.
-struct CpuWindow {
-  int64_t from_ns = 0;
-  int64_t to_ns = 0;
-  bool known = false;     // samples cover it, and it was not paused
-  bool judged = false;    // known, and the verdict is about it
-  double tree_cores = 0;  // by the command and its descendants
-  // The busiest thread; a process without thread values counts as one thread.
-  uint32_t process = 0;
-  uint32_t thread = 0;  // 0: the process as a whole
-  double thread_cores = 0;
-  double thread_wait_cores = 0;  // ready, but waiting for a core
-  double second_cores = 0;       // the busiest but one
-  bool machine_known = false;
-  double busy_cores = 0, idle_cores = 0, iowait_cores = 0, steal_cores = 0;
 };
 
 // A program beside the run that used much of the machine.
@@ -219,11 +194,12 @@ struct Facts {
   const ThreadFacts* FindThread(uint32_t process, uint32_t thread) const;
 };
 
-Facts FactsOf(std::shared_ptr<const Store> store);
+// Joins the replay that reads the facts' counters, with what else a caller
+// needs of them. `grid` is that of the windows.
+using AlsoRead = std::function<void(const RunSpan& run, const Grid& grid,
+                                    CounterReplay& replay)>;
 
-// A number in a meta row. Nothing if absent, negative or not a number.
-MaybeNumber MetaNumber(const Store& store, const std::string& key);
-MaybeNs MetaNs(const Store& store, const std::string& key);
+Facts FactsOf(std::shared_ptr<const Store> store, const AlsoRead& also = {});
 
 }  // namespace sonde
 

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "analyze/pattern/gaps.h"
-#include "analyze/scan.h"
 
 namespace sonde {
 namespace {
@@ -30,19 +29,21 @@ struct Line {
   int64_t end_ns;    // what holds its value holds it until then
 };
 
-class Reader {
+}  // namespace
+
+// One follower for each member of a line, under its slot.
+class LineReader::Handler : public CounterHandler {
  public:
-  Reader(const Facts& facts, const Grid& grid, std::span<const LineSpec> specs)
-      : facts_(facts), store_(*facts.store), grid_(grid), gaps_(*facts.store) {
-    for (const LineSpec& spec : specs) AddLine(spec);
+  Handler(const Store& store, const RunSpan& run, const Grid& grid,
+          std::vector<LineSpec> specs)
+      : store_(store), run_(run), grid_(grid), specs_(std::move(specs)) {}
+
+  void Join(CounterReplay& replay) {
+    const Gaps gaps(store_);
+    for (const LineSpec& spec : specs_) AddLine(spec, gaps, replay);
   }
 
-  std::vector<RegularSeries> Run() {
-    CounterTicks ticks;
-    for (const FrameRef& chunk : store_.counter_chunks())
-      if (const auto lines = lines_of_.find(chunk.counters.group);
-          lines != lines_of_.end() && store_.ReadTicks(chunk, ticks))
-        TakeChunk(lines->second, ticks);
+  std::vector<RegularSeries> Take() {
     std::vector<RegularSeries> out;
     for (Line& line : lines_) {
       if (line.spec->holds && line.alive > 0)
@@ -52,8 +53,30 @@ class Reader {
     return out;
   }
 
+  void Tick(const CounterTick& tick) override {
+    for (const CounterValue& v : tick.values) {
+      Follower& f = followers_[v.slot];
+      Change(f, ValueAsDouble(v.bits, f.type));
+    }
+    for (const CounterValue& v : tick.gone) Gone(followers_[v.slot]);
+    for (const size_t line : lines_of_[tick.group])
+      if (lines_[line].alive > 0)
+        lines_[line].builder.Add(tick.time_ns, lines_[line].value);
+  }
+
+  void Hole(const CounterHole& hole) override {
+    for (const CounterValue& v : hole.lost) {
+      Follower& f = followers_[v.slot];
+      Gone(f);
+      f.begun = f.from_zero = false;
+    }
+    for (const size_t line : lines_of_[hole.group])
+      lines_[line].builder.Break();
+  }
+
  private:
-  void AddLine(const LineSpec& spec) {
+  // A line is of one group: that of its first member.
+  void AddLine(const LineSpec& spec, const Gaps& gaps, CounterReplay& replay) {
     const size_t number = lines_.size();
     uint32_t group = 0;
     int64_t end_ns = grid_.end_ns;
@@ -74,35 +97,17 @@ class Reader {
             end_ns = std::min(end_ns, process->second.end_ns);
         }
       }
-      f.from_zero = BornInRun(start_ns, facts_.run);
-      followers_[member.series].push_back(f);
+      f.from_zero = run_.Bore(start_ns);
+      replay.Want(*this, member.series,
+                  static_cast<uint32_t>(followers_.size()));
+      followers_.push_back(f);
     }
     lines_.push_back(
         {&spec,
          SeriesBuilder(grid_, spec.kind,
-                       spec.holds ? INT64_MAX : gaps_.Longest(group)),
+                       spec.holds ? INT64_MAX : gaps.Longest(group)),
          0, 0, end_ns});
     lines_of_[group].push_back(number);
-  }
-
-  void TakeChunk(const std::vector<size_t>& lines, const CounterTicks& ticks) {
-    size_t change = 0, gone = 0;
-    for (size_t tick = 0; tick < ticks.size(); ++tick) {
-      for (; change < ticks.changed_end[tick]; ++change) {
-        const auto followers = followers_.find(ticks.changes[change].series);
-        if (followers == followers_.end()) continue;
-        for (Follower& f : followers->second)
-          Change(f, ValueAsDouble(ticks.changes[change].value, f.type));
-      }
-      for (; gone < ticks.gone_end[tick]; ++gone) {
-        const auto followers = followers_.find(ticks.gone[gone]);
-        if (followers == followers_.end()) continue;
-        for (Follower& f : followers->second) Gone(f);
-      }
-      for (const size_t line : lines)
-        if (lines_[line].alive > 0)
-          lines_[line].builder.Add(ticks.time_ns[tick], lines_[line].value);
-    }
   }
 
   void Change(Follower& f, double value) {
@@ -131,20 +136,23 @@ class Reader {
     --line.alive;
   }
 
-  const Facts& facts_;
   const Store& store_;
-  Grid grid_;
-  Gaps gaps_;
+  const RunSpan run_;
+  const Grid grid_;
+  const std::vector<LineSpec> specs_;
   std::vector<Line> lines_;
-  std::unordered_map<uint32_t, std::vector<Follower>> followers_;  // by series
-  std::unordered_map<uint32_t, std::vector<size_t>> lines_of_;     // by group
+  std::vector<Follower> followers_;                             // by slot
+  std::unordered_map<uint32_t, std::vector<size_t>> lines_of_;  // by group
 };
 
-}  // namespace
+LineReader::LineReader(const Store& store, const RunSpan& run, const Grid& grid,
+                       std::vector<LineSpec> specs)
+    : handler_(std::make_unique<Handler>(store, run, grid, std::move(specs))) {}
 
-std::vector<RegularSeries> ReadLines(const Facts& facts, const Grid& grid,
-                                     std::span<const LineSpec> specs) {
-  return Reader(facts, grid, specs).Run();
-}
+LineReader::~LineReader() = default;
+
+void LineReader::Join(CounterReplay& replay) { handler_->Join(replay); }
+
+std::vector<RegularSeries> LineReader::Take() { return handler_->Take(); }
 
 }  // namespace sonde

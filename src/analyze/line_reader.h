@@ -1,12 +1,13 @@
 #ifndef SONDE_ANALYZE_LINE_READER_H_
 #define SONDE_ANALYZE_LINE_READER_H_
 
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "analyze/facts.h"
 #include "analyze/pattern/series.h"
+#include "analyze/series/span.h"
+#include "store/counter_replay.h"
 
 namespace sonde {
 
@@ -16,6 +17,7 @@ struct LineSpec {
   struct Member {
     uint32_t series;
     double factor;
+    auto operator<=>(const Member&) const = default;
   };
 
   std::string name;
@@ -27,12 +29,24 @@ struct LineSpec {
   std::vector<Member> members;
 };
 
-// The lines on a grid, in the order of the specs. Reads each counter chunk
-// once. A total of a process that began in the run counts from 0; another's
-// growth is known from its second value on. A line has values while at least
-// one of its members has.
-std::vector<RegularSeries> ReadLines(const Facts& facts, const Grid& grid,
-                                     std::span<const LineSpec> specs);
+// Reads lines on a replay of the counters, which others may share. A total of a
+// process that began in the run counts from 0; another's growth is known from
+// its second value on, also after a hole. A line has values while at least one
+// of its members has; over a hole none has. The store must outlive it.
+class LineReader {
+ public:
+  LineReader(const Store& store, const RunSpan& run, const Grid& grid,
+             std::vector<LineSpec> specs);
+  ~LineReader();
+
+  void Join(CounterReplay& replay);
+  // In the order of the specs. When the replay is over; once.
+  std::vector<RegularSeries> Take();
+
+ private:
+  class Handler;
+  std::unique_ptr<Handler> handler_;
+};
 
 }  // namespace sonde
 

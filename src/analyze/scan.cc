@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/time.h"
 
@@ -19,8 +20,6 @@ constexpr int64_t kMaxWindows = 20'000;
 constexpr int64_t kMinWindows = 20;
 // How many threads of a tick are worth remembering.
 constexpr size_t kTopThreads = 4;
-// Ids are dense in what we write; a file that says otherwise is not followed.
-constexpr uint32_t kMaxSeries = 1u << 24;
 
 enum class Role : uint8_t {
   kOther,
@@ -40,11 +39,12 @@ uint64_t KeyOf(Series::Scope scope, uint32_t id, uint32_t name) {
 struct Follower {
   Role role = Role::kOther;
   CoreField field = kBusy;
-  Series::Type type = Series::Type::kInt;
+  const Series* row = nullptr;
   uint32_t process = 0;
   uint32_t user = 0;
   bool stands_for_thread = false;  // a process without thread values
   int64_t born_ns = kNoTime;       // its total was 0 then; kNoTime: not known
+  bool follows = false;            // the value before is known
   SeriesStat stat;
 };
 
@@ -55,91 +55,115 @@ struct Use {
   double wait_ns = 0;
 };
 
-class Scanner {
+// The mean time between ticks, from the index. 0 if there are none.
+double PeriodOf(const Store& store) {
+  std::set<uint32_t> groups;
+  for (const auto& [id, row] : store.series())
+    if (!store.OfProgram(row) && row.scope == Series::Scope::kProcess &&
+        store.Str(row.name) == "cpu_ns")
+      groups.insert(row.group);
+  double span_ns = 0, ticks = 0;
+  for (const FrameRef& chunk : store.counter_chunks()) {
+    if (!groups.contains(chunk.counters.group) || chunk.counters.ticks < 2)
+      continue;
+    span_ns += static_cast<double>(
+        Elapsed(chunk.counters.begin_ns, chunk.counters.end_ns));
+    ticks += chunk.counters.ticks - 1;
+  }
+  return ticks > 0 ? span_ns / ticks : 0;
+}
+
+}  // namespace
+
+// One follower for each series, under its slot.
+class Scanner::Handler : public CounterHandler {
  public:
-  Scanner(const Store& store, const RunFacts& run)
+  Handler(const Store& store, const RunSpan& run, int64_t width_ns)
       : store_(store),
         run_(run),
-        width_ns_(WidthOf(store, run)),
-        tree_(run.begin_ns, run.end_ns, width_ns_),
+        width_ns_(width_ns),
+        tree_(run.begin_ns, run.end_ns, width_ns),
         covered_(tree_),
         machine_covered_(tree_),
         core_{tree_, tree_, tree_, tree_},
         users_(tree_.size()) {}
 
-  Scan Run() {
-    Prepare();
-    CounterTicks ticks;
-    for (const FrameRef& chunk : store_.counter_chunks())
-      if (!store_.OfProgramGroup(chunk.counters.group) &&
-          store_.ReadTicks(chunk, ticks))
-        TakeChunk(chunk.counters.group, ticks);
+  void Join(CounterReplay& replay) {
+    FindFollowers();
+    for (uint32_t i = 0; i < followers_.size(); ++i)
+      replay.Want(*this, followers_[i].row->id, i);
+  }
+
+  Scan Take() {
     AddUnsampled();
     Scan out;
     out.ticks = ticks_;
     out.first_tick_ns = first_tick_ns_;
     out.last_tick_ns = last_tick_ns_;
     out.windows = Windows();
-    for (const auto& [id, row] : store_.series()) {
-      const Follower* f = Find(id);
-      if (f == nullptr) continue;
+    for (const Follower& f : followers_) {
+      const Series& row = *f.row;
       const auto name =
           out.names.try_emplace(std::string(store_.Str(row.name)),
                                 static_cast<uint32_t>(out.names.size()));
-      SeriesStat& stat = out.stats[id];
-      stat = f->stat;
+      SeriesStat& stat = out.stats[row.id];
+      stat = f.stat;
       if (const auto group = groups_.find(row.group); group != groups_.end())
         stat.covered_ns = Elapsed(stat.first_ns, group->second.last_ns);
       out.index[KeyOf(row.scope, row.scope_id, name.first->second)].push_back(
-          id);
+          row.id);
     }
     return out;
   }
 
+  void Tick(const CounterTick& tick) override {
+    Group& group = groups_[tick.group];
+    const int64_t now = tick.time_ns;
+    // The same tick again, or time that runs backwards: not an interval.
+    const bool forward = !group.begun || now > group.last_ns;
+    const int64_t since = group.begun  ? group.last_ns
+                          : group.lost ? now
+                                       : run_.begin_ns;
+    bool cores = false;
+    tree_sum_ = 0;
+    core_sums_.fill(0);
+    for (const CounterValue& v : tick.values) {
+      Follower& f = followers_[v.slot];
+      group.of_processes |=
+          f.role == Role::kProcessCpu || f.role == Role::kThreadCpu;
+      cores |= f.role == Role::kCore;
+      if (v.repeated) continue;
+      const double value = ValueAsDouble(v.bits, f.row->type);
+      // NaN fails both comparisons.
+      if (!(value >= 0 && value <= kMaxValue)) continue;
+      const bool first = f.stat.values == 0;
+      const bool follows = std::exchange(f.follows, true);
+      const double before = first ? 0 : f.stat.last;
+      f.stat.Add(value, now);
+      if (run_.judged_from_ns && (now <= *run_.judged_from_ns ||
+                                  (first && f.born_ns < *run_.judged_from_ns)))
+        f.stat.at_judged = value;
+      if (forward && f.role != Role::kOther && value >= before &&
+          (first || follows))
+        Grow(f, first, since, now, value - before);
+    }
+    if (forward) EndTick(group, cores, since, now);
+  }
+
+  void Hole(const CounterHole& hole) override {
+    Group& group = groups_[hole.group];
+    group.begun = false;
+    group.lost = true;
+    for (const CounterValue& v : hole.lost) followers_[v.slot].follows = false;
+  }
+
  private:
   struct Group {
-    bool begun = false;
+    bool begun = false;         // last_ns is the tick before
+    bool lost = false;          // some of its ticks were
     bool of_processes = false;  // it has had CPU time of a process or thread
     int64_t last_ns = 0;
   };
-
-  // Windows as long as ticks, at least, or values would fall between them.
-  static int64_t WidthOf(const Store& store, const RunFacts& run) {
-    int64_t width = std::max(std::min(kWindowNs, run.wall_ns / kMinWindows),
-                             run.wall_ns / kMaxWindows + 1);
-    double period_ns = PeriodOf(store);
-    if (const MaybeNumber rate_hz = MetaNumber(store, "rate_hz");
-        rate_hz && *rate_hz > 0)
-      period_ns = 1e9 / *rate_hz;
-    // 0.9: a tick every 101 ms is meant to be every 100.
-    if (period_ns * 0.9 > static_cast<double>(width))
-      width = static_cast<int64_t>(std::min(period_ns, kMaxValue));
-    return width;
-  }
-
-  // The mean time between ticks, from the index. 0 if there are none.
-  static double PeriodOf(const Store& store) {
-    std::set<uint32_t> groups;
-    for (const auto& [id, row] : store.series())
-      if (!store.OfProgram(row) && row.scope == Series::Scope::kProcess &&
-          store.Str(row.name) == "cpu_ns")
-        groups.insert(row.group);
-    double span_ns = 0, ticks = 0;
-    for (const FrameRef& chunk : store.counter_chunks()) {
-      if (!groups.contains(chunk.counters.group) || chunk.counters.ticks < 2)
-        continue;
-      span_ns += static_cast<double>(
-          Elapsed(chunk.counters.begin_ns, chunk.counters.end_ns));
-      ticks += chunk.counters.ticks - 1;
-    }
-    return ticks > 0 ? span_ns / ticks : 0;
-  }
-
-  Follower* Find(uint32_t id) {
-    return id < slot_of_.size() && slot_of_[id] != 0
-               ? &followers_[slot_of_[id] - 1]
-               : nullptr;
-  }
 
   // The number of a thread (or of a process that stands for its only one) in
   // users of cores.
@@ -151,7 +175,7 @@ class Scanner {
     return at->second;
   }
 
-  void Prepare() {
+  void FindFollowers() {
     std::set<uint32_t> with_threads;
     for (const auto& [id, row] : store_.series()) {
       if (store_.OfProgram(row) || row.scope != Series::Scope::kThread ||
@@ -162,11 +186,9 @@ class Scanner {
         with_threads.insert(thread->second.process);
     }
     for (const auto& [id, row] : store_.series()) {
-      if (store_.OfProgram(row) || id >= kMaxSeries) continue;
-      if (id >= slot_of_.size()) slot_of_.resize(id + 1);
+      if (store_.OfProgram(row)) continue;
       Follower& f = followers_.emplace_back();
-      slot_of_[id] = static_cast<uint32_t>(followers_.size());
-      f.type = row.type;
+      f.row = &row;
       const std::string_view name = store_.Str(row.name);
       if (row.scope == Series::Scope::kProcess && name == "cpu_ns") {
         f.role = Role::kProcessCpu;
@@ -174,17 +196,17 @@ class Scanner {
         f.stands_for_thread = !with_threads.contains(row.scope_id);
         const auto process = store_.processes().find(row.scope_id);
         if (process != store_.processes().end() &&
-            BornInRun(process->second.start_ns, run_))
+            run_.Bore(process->second.start_ns))
           f.born_ns = process->second.start_ns;
         f.user = UserOf(row.scope_id, 0);
-        cpu_series_[row.scope_id] = id;
+        cpu_of_[row.scope_id] = followers_.size() - 1;
       } else if (row.scope == Series::Scope::kThread &&
                  (name == "cpu_ns" || name == "wait_ns")) {
         f.role = name == "cpu_ns" ? Role::kThreadCpu : Role::kThreadWait;
         const auto thread = store_.threads().find(row.scope_id);
         if (thread != store_.threads().end()) {
           f.process = thread->second.process;
-          if (BornInRun(thread->second.start_ns, run_))
+          if (run_.Bore(thread->second.start_ns))
             f.born_ns = thread->second.start_ns;
         }
         f.user = UserOf(f.process, row.scope_id);
@@ -199,41 +221,7 @@ class Scanner {
     }
   }
 
-  void TakeChunk(uint32_t group_id, const CounterTicks& ticks) {
-    Group& group = groups_[group_id];
-    size_t change = 0;
-    for (size_t tick = 0; tick < ticks.size(); ++tick) {
-      const int64_t now = ticks.time_ns[tick];
-      // The same tick again, or time that runs backwards: not an interval.
-      const bool forward = !group.begun || now > group.last_ns;
-      const int64_t since = group.begun ? group.last_ns : run_.begin_ns;
-      bool cores = false;
-      core_sums_.fill(0);
-      for (; change < ticks.changed_end[tick]; ++change) {
-        Follower* const follower = Find(ticks.changes[change].series);
-        if (follower == nullptr) continue;
-        Follower& f = *follower;
-        const double value = ValueAsDouble(ticks.changes[change].value, f.type);
-        // NaN fails both comparisons.
-        if (!(value >= 0 && value <= kMaxValue)) continue;
-        const bool first = f.stat.values == 0;
-        const double before = first ? 0 : f.stat.last;
-        f.stat.Add(value, now);
-        if (run_.judged_from_ns &&
-            (now <= *run_.judged_from_ns ||
-             (first && f.born_ns < *run_.judged_from_ns)))
-          f.stat.at_judged = value;
-        group.of_processes |=
-            f.role == Role::kProcessCpu || f.role == Role::kThreadCpu;
-        cores |= f.role == Role::kCore;
-        if (!forward || f.role == Role::kOther || value < before) continue;
-        Take(f, first, since, now, value - before);
-      }
-      if (forward) EndTick(group, cores, since, now);
-    }
-  }
-
-  void Take(const Follower& f, bool first, int64_t since, int64_t now,
+  void Grow(const Follower& f, bool first, int64_t since, int64_t now,
             double growth) {
     if (f.role == Role::kCore) {
       if (!first) core_sums_[f.field] += growth;
@@ -241,7 +229,12 @@ class Scanner {
     }
     if (first && f.born_ns == kNoTime) return;
     const int64_t from = first ? std::min(f.born_ns, now) : since;
-    if (f.role == Role::kProcessCpu) tree_.Add(from, now, growth);
+    if (f.role == Role::kProcessCpu) {
+      if (first)
+        tree_.Add(from, now, growth);
+      else
+        tree_sum_ += growth;
+    }
     if (f.role == Role::kProcessCpu && !f.stands_for_thread) return;
     // A whole life before the first tick would look like one busy moment.
     if (first && Elapsed(from, now) > 2 * width_ns_) return;
@@ -252,6 +245,7 @@ class Scanner {
 
   void EndTick(Group& group, bool of_cores, int64_t since, int64_t now) {
     const int64_t elapsed = Elapsed(since, now);
+    if (tree_sum_ > 0) tree_.Add(since, now, tree_sum_);
     if (group.of_processes) {
       if (ticks_++ == 0) first_tick_ns_ = now;
       last_tick_ns_ = std::max(now, ticks_ == 1 ? now : last_tick_ns_);
@@ -308,12 +302,11 @@ class Scanner {
   void AddUnsampled() {
     for (const auto& [number, row] : store_.processes()) {
       if (row.cpu_ns < 0 || static_cast<double>(row.cpu_ns) > kMaxValue ||
-          !BornInRun(row.start_ns, run_))
+          !run_.Bore(row.start_ns))
         continue;
-      const auto series = cpu_series_.find(number);
-      const Follower* f =
-          series == cpu_series_.end() ? nullptr : Find(series->second);
-      const SeriesStat* stat = f == nullptr ? nullptr : &f->stat;
+      const auto cpu = cpu_of_.find(number);
+      const SeriesStat* const stat =
+          cpu == cpu_of_.end() ? nullptr : &followers_[cpu->second].stat;
       const bool sampled = stat != nullptr && stat->values > 0;
       const double rest =
           static_cast<double>(row.cpu_ns) - (sampled ? stat->last : 0);
@@ -364,40 +357,44 @@ class Scanner {
   }
 
   const Store& store_;
-  const RunFacts& run_;
+  const RunSpan run_;
   int64_t width_ns_;
   SpanSum tree_, covered_, machine_covered_;
   std::array<SpanSum, kCoreFields> core_;
-  std::vector<std::vector<Use>> users_;  // by window
-  std::vector<Follower> followers_;
-  std::vector<uint32_t> slot_of_;  // series id -> index in followers_ + 1
-  std::unordered_map<uint32_t, uint32_t> cpu_series_;  // by process
+  std::vector<std::vector<Use>> users_;          // by window
+  std::vector<Follower> followers_;              // by slot
+  std::unordered_map<uint32_t, size_t> cpu_of_;  // slot by process
   std::unordered_map<uint32_t, Group> groups_;
   uint64_t ticks_ = 0;
   int64_t first_tick_ns_ = 0, last_tick_ns_ = 0;
   std::unordered_map<uint64_t, uint32_t> user_of_;  // process and thread
   std::vector<Use> uses_;                           // by user, of this tick
   std::vector<uint32_t> active_;  // users with something in this tick
+  double tree_sum_ = 0;
   std::array<double, kCoreFields> core_sums_{};
 };
 
-}  // namespace
+Scanner::Scanner(const Store& store, const RunSpan& run, int64_t width_ns)
+    : handler_(std::make_unique<Handler>(store, run, width_ns)) {}
 
-int64_t Elapsed(int64_t from_ns, int64_t to_ns) {
-  int64_t out;
-  if (from_ns == kNoTime || to_ns == kNoTime ||
-      __builtin_sub_overflow(to_ns, from_ns, &out))
-    return 0;
-  return std::max<int64_t>(out, 0);
-}
+Scanner::~Scanner() = default;
 
-bool BornInRun(int64_t start_ns, const RunFacts& run) {
-  // The command is forked a moment before the recording says it began. What is
-  // watched has worked before.
-  const int64_t slack_ns = run.watched ? 0 : kNsPerSec;
-  return start_ns != kNoTime && (start_ns >= run.begin_ns ||
-                                 (Elapsed(start_ns, run.begin_ns) > 0 &&
-                                  Elapsed(start_ns, run.begin_ns) <= slack_ns));
+void Scanner::Join(CounterReplay& replay) { handler_->Join(replay); }
+
+Scan Scanner::Take() { return handler_->Take(); }
+
+int64_t WindowWidth(const Store& store, const RunSpan& run) {
+  int64_t width = std::max(std::min(kWindowNs, run.wall_ns / kMinWindows),
+                           run.wall_ns / kMaxWindows + 1);
+  double period_ns = PeriodOf(store);
+  if (const MaybeNumber rate_hz = MetaNumber(store, "rate_hz");
+      rate_hz && *rate_hz > 0)
+    period_ns = 1e9 / *rate_hz;
+  // Shorter than ticks, and values would fall between them. 0.9: a tick every
+  // 101 ms is meant to be every 100.
+  if (period_ns * 0.9 > static_cast<double>(width))
+    width = static_cast<int64_t>(std::min(period_ns, kMaxValue));
+  return width;
 }
 
 void SeriesStat::Add(double value, int64_t now_ns) {
@@ -483,10 +480,6 @@ MaybeNumber Scan::GrowthOfMachine(std::string_view name) const {
       out = out.value_or(0) + std::max(0.0, stat.last - stat.first);
   }
   return out;
-}
-
-Scan ScanCounters(const Store& store, const RunFacts& run) {
-  return Scanner(store, run).Run();
 }
 
 }  // namespace sonde

@@ -4,22 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/facts.h"
-#include "store/store.h"
+#include "analyze/series/span.h"
+#include "store/counter_replay.h"
 
 namespace sonde {
-
-// Times and amounts of a trace are believed up to here (30 years in ns).
-inline constexpr double kMaxValue = 1e18;
-
-// to_ns - from_ns, 0 if that is negative or no time at all.
-int64_t Elapsed(int64_t from_ns, int64_t to_ns);
 
 // Whether a network counter is of the command's own namespace, by its label:
 // those of others that have an interface of the same name end with "@" and a
@@ -61,7 +56,25 @@ class SpanSum {
   std::vector<double> sums_, slope_;  // one more than there are windows
 };
 
-// One pass over all values of the samplers: the extremes of every series, and
+// What happened in one short stretch of the run. All windows are equally long
+// but the last.
+struct CpuWindow {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  bool known = false;     // samples cover it, and it was not paused
+  bool judged = false;    // known, and the verdict is about it
+  double tree_cores = 0;  // by the command and its descendants
+  // The busiest thread; a process without thread values counts as one thread.
+  uint32_t process = 0;
+  uint32_t thread = 0;  // 0: the process as a whole
+  double thread_cores = 0;
+  double thread_wait_cores = 0;  // ready, but waiting for a core
+  double second_cores = 0;       // the busiest but one
+  bool machine_known = false;
+  double busy_cores = 0, idle_cores = 0, iowait_cores = 0, steal_cores = 0;
+};
+
+// What the samplers' counters say of a run: the extremes of every series, and
 // who used the cores in each window. What programs count is not here.
 struct Scan {
   std::unordered_map<uint32_t, SeriesStat> stats;  // by series id
@@ -75,17 +88,33 @@ struct Scan {
   // All series of a name, over the labels: the sum of last - first.
   MaybeNumber GrowthOfMachine(std::string_view name) const;
 
-  // By scope, scope id and name; filled by ScanCounters. A name is known here
+  // By scope, scope id and name; filled by Scanner. A name is known here
   // by its own number: a writer may have interned it twice.
   std::map<std::string, uint32_t, std::less<>> names;
   std::unordered_map<uint64_t, std::vector<uint32_t>> index;
 };
 
-Scan ScanCounters(const Store& store, const RunFacts& run);
+// How long the windows of a run are: a tenth of a second, more in long runs and
+// less in short ones, but no less than the time between two samples. Nothing is
+// decoded for it.
+int64_t WindowWidth(const Store& store, const RunSpan& run);
 
-// True if the process began while it was recorded, so that its totals counted
-// from 0.
-bool BornInRun(int64_t start_ns, const RunFacts& run);
+// Makes a Scan on a replay of the counters, which others may share. Where ticks
+// are missing nothing is known: a total's growth over a hole is in its series'
+// extremes, but in no window. The store must outlive it.
+class Scanner {
+ public:
+  Scanner(const Store& store, const RunSpan& run, int64_t width_ns);
+  ~Scanner();
+
+  void Join(CounterReplay& replay);
+  // When the replay is over; once.
+  Scan Take();
+
+ private:
+  class Handler;
+  std::unique_ptr<Handler> handler_;
+};
 
 }  // namespace sonde
 

@@ -9,6 +9,7 @@
 #include "analyze/made_text.h"
 #include "analyze/pattern/run_series.h"
 #include "base/time.h"
+#include "store/test_trace.h"
 
 namespace sonde {
 namespace {
@@ -115,6 +116,72 @@ TEST(ScanTest, CountersOfAProgramAreNotTakenForOurs) {
   EXPECT_EQ(Judge(facts).verdict, Judge(alone).verdict);
   EXPECT_EQ(AnnotationsOf(*facts.store).counters.size(), 4u)
       << "of the process";
+}
+
+// Process 1 uses 0.5 of a core for 30 s and waits as long; the machine's core
+// is as busy. Ten seconds in a chunk.
+std::shared_ptr<std::string> ThreeChunks() {
+  auto bytes = std::make_shared<std::string>();
+  const auto writer = TraceWriter::CreateInMemory(FileHeader{}, bytes);
+  writer->PutMeta("started_ns", "0");
+  writer->PutMeta("ended_ns", std::to_string(30 * kNsPerSec));
+  Process process;
+  process.number = 1;
+  process.start_ns = 0;
+  writer->PutProcess(process);
+  Series row;
+  row.kind = Series::Kind::kTotal;
+  row.group = 2;
+  row.scope = Series::Scope::kProcess;
+  row.scope_id = 1;
+  row.name = writer->Intern("cpu_ns");
+  row.source = writer->Intern("tasks");
+  const uint32_t cpu = writer->AddSeries(row);
+  row.source = writer->Intern("machine");
+  row.group = 1;
+  row.scope = Series::Scope::kMachine;
+  row.scope_id = 0;
+  row.name = writer->Intern("cpu_user_ns");
+  const uint32_t user = writer->AddSeries(row);
+  for (int tick = 0; tick < 300; ++tick) {
+    for (const uint32_t group : {1, 2}) {
+      writer->BeginTick(group, tick * 100 * kNsPerMs);
+      writer->Set(group == 1 ? user : cpu, tick * 50 * kNsPerMs);
+      writer->EndTick();
+    }
+    if (tick % 100 == 99) writer->Seal();
+  }
+  CHECK(writer->Close().ok());
+  return bytes;
+}
+
+TEST(ScanTest, InALostChunkNothingIsKnown) {
+  const Facts whole = FactsOf(Store::OfBytes(ThreeChunks(), "made").Take());
+  // The second chunk of each group: chunks are sealed together.
+  const auto bytes = WithDamagedCounters(ThreeChunks(), {2, 3});
+  const Facts facts = FactsOf(Store::OfBytes(bytes, "made").Take());
+  ASSERT_EQ(facts.windows.size(), whole.windows.size());
+  for (const CpuWindow& w : facts.windows) {
+    // From the last tick before to the first after. The last of all is at 29.9.
+    const bool lost = w.from_ns >= 9900 * kNsPerMs && w.to_ns <= 20 * kNsPerSec;
+    if (w.from_ns >= 29900 * kNsPerMs) break;
+    EXPECT_EQ(w.known, !lost) << w.from_ns;
+    EXPECT_EQ(w.machine_known, !lost) << w.from_ns;
+    if (lost) {
+      EXPECT_EQ(w.tree_cores, 0) << w.from_ns;
+      EXPECT_EQ(w.thread_cores, 0) << w.from_ns;
+    } else if (w.from_ns > 0) {
+      EXPECT_NEAR(w.tree_cores, 0.5, 1e-6) << w.from_ns;
+    }
+  }
+  EXPECT_EQ(facts.processes[0].cpu_ns, whole.processes[0].cpu_ns)
+      << "a total is known whoever saw it grow";
+}
+
+TEST(ScanTest, TheCountersAreDecodedOnce) {
+  const auto store = Store::OfBytes(ThreeChunks(), "made").Take();
+  const Facts facts = FactsOf(store);
+  EXPECT_EQ(store->counter_decodes(), store->counter_chunks().size());
 }
 
 }  // namespace

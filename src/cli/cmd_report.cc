@@ -116,12 +116,14 @@ Result<int> RunReport(const Args& args) {
   if (asked.path.empty()) {
     TRY(asked.path, NewestTrace());
   }
-  TRY(const Report report, MakeReport(asked.path, asked.rules));
   text.bold = WantsColour();
   const bool curves = asked.curves && !asked.json && !asked.brief;
+  const bool draws = curves || !asked.html.empty() || !asked.charts.empty();
+  ChartLines lines;
+  TRY(const Report report,
+      MakeReport(asked.path, asked.rules, draws ? &lines : nullptr));
   Charts charts;
-  if (curves || !asked.html.empty() || !asked.charts.empty())
-    charts = ChartsOf(report.facts, report.judgement.findings);
+  if (draws) charts = ChartsOf(report.facts, report.judgement.findings, &lines);
   TRY_OK(WritePictures(report, charts, asked));
   if (asked.html == "-") return 0;
   if (curves) {

@@ -36,9 +36,8 @@ ChromeCounters::ChromeCounters(const Store& store, const ChromeIds& ids,
   const std::string started = store.Meta("started_ns");
   if (!started.empty())
     started_ns_ = std::strtoll(started.c_str(), nullptr, 10);
-  counters_.reserve(store.series().size());
   for (const auto& [id, series] : store.series()) {
-    Counter& counter = counters_[id];
+    Counter& counter = counters_.emplace_back();
     counter.series = &series;
     if (!IsCorePart(store, series, store.Str(series.name))) continue;
     counter.sum = &sums_[series.label];
@@ -47,8 +46,7 @@ ChromeCounters::ChromeCounters(const Store& store, const ChromeIds& ids,
   }
   // Two series that look the same would be drawn as one.
   std::unordered_set<size_t> seen;
-  for (const auto& [id, series] : store.series()) {
-    Counter& counter = counters_[id];
+  for (Counter& counter : counters_) {
     Describe(counter);
     const size_t look =
         std::hash<std::string>{}(fmt::format("{}/{}/{}", pid_, key_, name_));
@@ -57,39 +55,42 @@ ChromeCounters::ChromeCounters(const Store& store, const ChromeIds& ids,
 }
 
 uint64_t ChromeCounters::Write(const ExportOptions& options) {
-  std::unordered_map<uint32_t, int64_t> last_ticks;  // by group
-  CounterTicks ticks;
-  for (const FrameRef& chunk : store_.counter_chunks()) {
-    if (options.cancelled && *options.cancelled) break;
-    if (!store_.ReadTicks(chunk, ticks)) continue;
-    int64_t& before =
-        last_ticks.try_emplace(chunk.counters.group, kNoTime).first->second;
-    size_t change = 0, gone = 0;
-    for (size_t tick = 0; tick < ticks.size(); ++tick) {
-      const int64_t now = ticks.time_ns[tick];
-      for (; change < ticks.changed_end[tick]; ++change) {
-        const auto at = counters_.find(ticks.changes[change].series);
-        if (at != counters_.end())
-          Value(at->second, ticks.changes[change].value, now, before);
-      }
-      for (; gone < ticks.gone_end[tick]; ++gone) {
-        const auto at = counters_.find(ticks.gone[gone]);
-        if (at != counters_.end()) End(at->second, now);
-      }
-      for (auto& [label, sum] : sums_) {
-        if (sum.pending > 0) Grow(sum, sum.pending, now, before);
-        sum.pending = 0;
-      }
-      before = now;
-    }
+  CounterReplay replay(store_);
+  for (uint32_t i = 0; i < counters_.size(); ++i)
+    replay.Want(*this, counters_[i].series->id, i);
+  while (!(options.cancelled && *options.cancelled) && replay.Next()) {
   }
   // What stood still before the end of the recording must not look busy.
-  for (auto& [id, counter] : counters_)
-    if (counter.live && last_ticks[counter.series->group] > counter.changed_ns)
+  const auto rest = [&](Counter& counter) {
+    const auto last = last_ticks_.find(counter.series->group);
+    if (counter.live && last != last_ticks_.end() &&
+        last->second > counter.changed_ns)
       Rest(counter);
-  for (auto& [label, sum] : sums_)
-    if (sum.live && last_ticks[sum.series->group] > sum.changed_ns) Rest(sum);
+  };
+  for (Counter& counter : counters_) rest(counter);
+  for (auto& [label, sum] : sums_) rest(sum);
   return values_;
+}
+
+void ChromeCounters::Tick(const CounterTick& tick) {
+  int64_t& before = last_ticks_.try_emplace(tick.group, kNoTime).first->second;
+  for (const CounterValue& v : tick.values)
+    if (!v.repeated) Value(counters_[v.slot], v.bits, tick.time_ns, before);
+  for (const CounterValue& v : tick.gone) End(counters_[v.slot], tick.time_ns);
+  for (auto& [label, sum] : sums_) {
+    if (sum.pending > 0) Grow(sum, sum.pending, tick.time_ns, before);
+    sum.pending = 0;
+  }
+  before = tick.time_ns;
+}
+
+void ChromeCounters::Hole(const CounterHole& hole) {
+  for (const CounterValue& v : hole.lost) {
+    Counter& counter = counters_[v.slot];
+    End(counter, hole.last_ns);
+    if (counter.sum != nullptr) End(*counter.sum, hole.last_ns);
+  }
+  last_ticks_[hole.group] = kNoTime;
 }
 
 int64_t ChromeCounters::BornNs(const Series& series) const {
@@ -113,10 +114,8 @@ void ChromeCounters::Begin(Counter& counter, int64_t now_ns) {
 void ChromeCounters::Value(Counter& counter, uint64_t bits, int64_t now_ns,
                            int64_t before_ns) {
   const Series& series = *counter.series;
-  const bool repeated = counter.live && counter.bits == bits;
   const uint64_t last = counter.bits;
   counter.bits = bits;
-  if (repeated) return;
   if (series.kind != Series::Kind::kTotal) {
     counter.live = counter.drawn = true;
     number_.clear();

@@ -5,11 +5,12 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "export/chrome_events.h"
 #include "export/chrome_ids.h"
 #include "export/exporter.h"
-#include "store/store.h"
+#include "store/counter_replay.h"
 
 namespace sonde {
 
@@ -22,8 +23,9 @@ namespace sonde {
 //    rest per second. A total that never grows is not written at all;
 //  - one counter more for each core: everything but idle, iowait and steal.
 //
-// The format has no "no value": where a series ends, 0 is written.
-class ChromeCounters {
+// The format has no "no value": where a series ends or some of it is missing, 0
+// is written.
+class ChromeCounters : private CounterHandler {
  public:
   ChromeCounters(const Store& store, const ChromeIds& ids,
                  ChromeEvents& events);
@@ -46,6 +48,8 @@ class ChromeCounters {
     double pending = 0;          // of a sum: growth at this tick
   };
 
+  void Tick(const CounterTick& tick) override;
+  void Hole(const CounterHole& hole) override;
   void Value(Counter& counter, uint64_t bits, int64_t now_ns,
              int64_t before_ns);
   void Begin(Counter& counter, int64_t now_ns);
@@ -60,8 +64,9 @@ class ChromeCounters {
   const Store& store_;
   const ChromeIds& ids_;
   ChromeEvents& events_;
-  std::unordered_map<uint32_t, Counter> counters_;  // by series id
-  std::map<uint32_t, Counter> sums_;                // by label
+  std::vector<Counter> counters_;                     // by slot
+  std::map<uint32_t, Counter> sums_;                  // by label
+  std::unordered_map<uint32_t, int64_t> last_ticks_;  // by group
   int64_t started_ns_ = INT64_MAX;
   uint64_t values_ = 0;
   uint32_t pid_ = 0;

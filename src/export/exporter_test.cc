@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "store/test_trace.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -165,6 +166,31 @@ TEST_F(ExporterTest, ACancelledExportKeepsNothing) {
     EXPECT_FALSE(format.run(*opened.value(), options).ok()) << format.name;
     EXPECT_TRUE(std::filesystem::is_empty(directory)) << format.name;
   }
+}
+
+TEST_F(ExporterTest, ALostChunkIsNotDrawnOver) {
+  Series row;
+  row.group = 1;
+  row.name = writer->Intern("load");
+  const uint32_t load = writer->AddSeries(row);
+  row.kind = Series::Kind::kTotal;
+  row.name = writer->Intern("faults");
+  const uint32_t faults = writer->AddSeries(row);
+  for (int tick = 0; tick < 30; ++tick) {
+    writer->BeginTick(1, tick * 1'000'000'000ll);
+    writer->Set(load, 5);
+    writer->Set(faults, tick < 10 ? tick : 1000 + tick);
+    writer->EndTick();
+    if (tick % 10 == 9) writer->Seal();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  writer.reset();
+  store = Store::OfBytes(WithDamagedCounters(bytes, {1}), "memory").Take();
+  const std::string text = Export("chrome");
+  EXPECT_EQ(Count(text, "\"value\":5"), 2u) << text;
+  EXPECT_EQ(Count(text, "\"value\":0"), 1u) << text;
+  EXPECT_EQ(Count(text, "\"per s\":1.000"), 2u) << text;
+  EXPECT_EQ(Count(text, "\"per s\":0"), 1u) << "where the first ended";
 }
 
 }  // namespace

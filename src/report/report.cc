@@ -25,9 +25,9 @@ Status CheckRules(const std::vector<std::string>& names) {
 }  // namespace
 
 Report ReportOf(std::shared_ptr<const Store> store,
-                const std::vector<std::string>& rules) {
+                const std::vector<std::string>& rules, ChartLines* lines) {
   Report report;
-  report.facts = FactsOf(store);
+  report.facts = FactsOf(store, lines ? lines->Of(store) : AlsoRead());
   report.judgement = Judge(report.facts, rules);
   report.shape = ShapeOf(report.facts);
   report.losses = store->losses();
@@ -38,11 +38,12 @@ Report ReportOf(std::shared_ptr<const Store> store,
 }
 
 Result<Report> MakeReport(const std::string& path,
-                          const std::vector<std::string>& rules) {
+                          const std::vector<std::string>& rules,
+                          ChartLines* lines) {
   TRY_OK(CheckRules(rules));
   TRY(auto store, Store::Open(path));
   TRY_OK(CheckWork(*store));
-  return ReportOf(std::move(store), rules);
+  return ReportOf(std::move(store), rules, lines);
 }
 
 }  // namespace sonde

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/charts.h"
 #include "analyze/facts.h"
 #include "analyze/judge.h"
 #include "analyze/shape.h"
@@ -23,14 +24,17 @@ struct Report {
 };
 
 // The report of what `store` holds. `rules`: only these, all if empty; names
-// that are no rule's are passed over.
+// that are no rule's are passed over. `lines`: of pictures that will be drawn,
+// or null.
 Report ReportOf(std::shared_ptr<const Store> store,
-                const std::vector<std::string>& rules);
+                const std::vector<std::string>& rules,
+                ChartLines* lines = nullptr);
 
 // Reads and judges a trace. `rules`: only these, all if empty; an unknown name
 // is an error of kind kUsage that lists them.
 Result<Report> MakeReport(const std::string& path,
-                          const std::vector<std::string>& rules);
+                          const std::vector<std::string>& rules,
+                          ChartLines* lines = nullptr);
 
 }  // namespace sonde
 

@@ -2,9 +2,7 @@
 
 #include "store/sql_event.h"
 
-#include <algorithm>
-#include <unordered_map>
-
+#include "store/counter_replay.h"
 #include "store/sql_group.h"
 
 namespace sonde {
@@ -81,133 +79,72 @@ std::unique_ptr<SqlRows> OpenEventTable(const Store& store,
 }
 
 // Values of counters where they changed, chunk by chunk, tick by tick; NULL
-// where a series ended. Each chunk begins with all values, also those that did
-// not change.
-class CounterRows : public SqlRows {
+// where a series ended, and at the last tick before some are missing.
+class CounterRows : public SqlRows, private CounterHandler {
  public:
   CounterRows(const Store& store, const SqlRequest& request)
       : store_(store),
         deadline_(request.deadline),
-        window_(request.Range(1)),
-        series_(request.Equal(0)) {
-    if (!series_) return;
-    const auto row = *series_ > 0 && *series_ <= UINT32_MAX
-                         ? store.series().find(static_cast<uint32_t>(*series_))
-                         : store.series().end();
-    if (row != store.series().end()) group_ = row->second.group;
+        replay_(store, request.Range(1)) {
+    const auto series = request.Equal(0);
+    if (!series)
+      replay_.WantAll(*this);
+    else if (*series > 0 && *series <= UINT32_MAX)
+      replay_.Want(*this, static_cast<uint32_t>(*series),
+                   static_cast<uint32_t>(*series));
   }
 
   int Next() override {
-    for (;;) {
-      if (NextOfChunk()) return SQLITE_ROW;
+    for (++at_; at_ >= rows_.size(); at_ = 0) {
       if (deadline_ && deadline_->passed()) return SQLITE_INTERRUPT;
-      if (!NextChunk()) return SQLITE_DONE;
+      rows_.clear();
+      if (!replay_.Next()) return SQLITE_DONE;
     }
+    return SQLITE_ROW;
   }
   SqlValue Column(int column) override {
-    if (column == 0) return int64_t{now_.series};
-    if (column == 1) return ticks_.time_ns[tick_];
-    if (ended_) return {};
-    const auto row = store_.series().find(now_.series);
+    const OneRow& now = rows_[at_];
+    if (column == 0) return int64_t{now.series};
+    if (column == 1) return now.time_ns;
+    if (now.ended) return {};
+    const auto row = store_.series().find(now.series);
     if (row != store_.series().end() &&
         row->second.type == Series::Type::kDouble)
-      return ValueAsDouble(now_.value, Series::Type::kDouble);
-    return static_cast<int64_t>(now_.value);
+      return ValueAsDouble(now.bits, Series::Type::kDouble);
+    return static_cast<int64_t>(now.bits);
   }
-  // The same in every scan: SQLite tells rows apart by it.
-  int64_t Id() override {
-    const size_t place = ended_ ? ticks_.changes.size() + gone_ : change_;
-    return static_cast<int64_t>(chunk_ << 32 | place);
-  }
+  int64_t Id() override { return rows_[at_].id; }
 
  private:
-  bool NextOfChunk() {
-    for (; tick_ < ticks_.size(); ++tick_) {
-      ended_ = false;
-      while (change_ < ticks_.changed_end[tick_]) {
-        now_ = ticks_.changes[change_++];
-        if (series_ && now_.series != *series_) continue;
-        const auto [at, fresh] = live_->try_emplace(now_.series, now_.value);
-        if (!fresh && at->second == now_.value) continue;
-        at->second = now_.value;
-        return true;
-      }
-      ended_ = true;
-      while (gone_ < ticks_.gone_end[tick_]) {
-        now_ = {ticks_.gone[gone_++], 0};
-        if ((!series_ || now_.series == *series_) &&
-            live_->erase(now_.series) != 0)
-          return true;
-      }
-    }
-    return false;
-  }
+  struct OneRow {
+    uint32_t series;
+    bool ended;
+    int64_t time_ns;
+    uint64_t bits;
+    int64_t id;  // the same in every scan: SQLite tells rows apart by it
+  };
 
-  bool NextChunk() {
-    const auto& chunks = store_.counter_chunks();
-    for (; chunk_ < chunks.size(); ++chunk_) {
-      const CounterChunkInfo& info = chunks[chunk_].counters;
-      if ((group_ && info.group != *group_) ||
-          info.begin_ns >= window_.end_ns || info.end_ns < window_.begin_ns)
-        continue;
-      Enter(chunk_);
-      if (Read(chunks[chunk_++])) return true;
-    }
-    ticks_.Clear();
-    return false;
+  void Tick(const CounterTick& tick) override {
+    for (const CounterValue& v : tick.values)
+      if (!v.repeated)
+        rows_.push_back({v.slot, false, tick.time_ns, v.bits, IdOf(v.place)});
+    for (const CounterValue& v : tick.gone)
+      rows_.push_back({v.slot, true, tick.time_ns, 0, IdOf(v.place)});
   }
-  // Knows the values before a chunk, also if the one before it was not wanted.
-  void Enter(size_t chunk) {
-    const auto& chunks = store_.counter_chunks();
-    const uint32_t id = chunks[chunk].counters.group;
-    Group& group = groups_[id];
-    live_ = &group.live;
-    const size_t before = Before(chunk);
-    if (group.read_to != before) {
-      live_->clear();
-      if (Read(chunks[before - 1]))
-        while (NextOfChunk()) {
-        }
-    }
-    group.read_to = chunk + 1;
+  void Hole(const CounterHole& hole) override {
+    constexpr int64_t kHole = int64_t{1} << 62;
+    for (const CounterValue& v : hole.lost)
+      rows_.push_back({v.slot, true, hole.last_ns, 0, kHole | IdOf(v.slot)});
   }
-  // Behind the chunk of the same group before this one; 0: there is none.
-  size_t Before(size_t chunk) {
-    const auto& chunks = store_.counter_chunks();
-    if (before_.empty()) {
-      std::unordered_map<uint32_t, size_t> last;
-      before_.reserve(chunks.size());
-      for (size_t i = 0; i < chunks.size(); ++i) {
-        size_t& behind = last[chunks[i].counters.group];
-        before_.push_back(behind);
-        behind = i + 1;
-      }
-    }
-    return before_[chunk];
-  }
-  bool Read(const FrameRef& chunk) {
-    tick_ = change_ = gone_ = 0;
-    if (store_.ReadTicks(chunk, ticks_)) return true;
-    live_->clear();
-    return false;
+  int64_t IdOf(uint32_t place) const {
+    return static_cast<int64_t>(replay_.chunk()) << 32 | place;
   }
 
   const Store& store_;
   const SqlDeadline* const deadline_;
-  const TimeRange window_;
-  const std::optional<int64_t> series_;
-  std::optional<uint32_t> group_;
-  struct Group {
-    std::unordered_map<uint32_t, uint64_t> live;  // values by series
-    size_t read_to = 0;  // behind the chunk that they are of
-  };
-  std::unordered_map<uint32_t, Group> groups_;
-  std::unordered_map<uint32_t, uint64_t>* live_ = nullptr;  // of this chunk
-  CounterTicks ticks_;
-  size_t chunk_ = 0, tick_ = 0, change_ = 0, gone_ = 0;
-  CounterTicks::Change now_{};
-  bool ended_ = false;
-  std::vector<size_t> before_;  // by chunk, see Before()
+  CounterReplay replay_;
+  std::vector<OneRow> rows_;  // of a chunk
+  size_t at_ = 0;
 };
 
 }  // namespace

@@ -410,5 +410,30 @@ TEST(SqlTablesTest, ACounterHasARowWhereItChangedAndOneWhereItEnded) {
   EXPECT_EQ(sink.rows, (Strings{"1", "2"}));
 }
 
+TEST(SqlTablesTest, CountersHaveNoValueWhereAChunkWasLost) {
+  auto bytes = std::make_shared<std::string>();
+  auto writer = TraceWriter::CreateInMemory({}, bytes);
+  Series row;
+  row.group = 1;
+  const uint32_t still = writer->AddSeries(row);
+  for (int tick = 0; tick < 30; ++tick) {
+    writer->BeginTick(1, tick * 10);
+    writer->Set(still, 5);
+    writer->EndTick();
+    if (tick % 10 == 9) writer->Seal();
+  }
+  ASSERT_TRUE(writer->Close().ok());
+  const auto store =
+      Store::OfBytes(WithDamagedCounters(bytes, {1}), "t").Take();
+  auto database = Database::Open(store).Take();
+  for (const char* where : {"", " WHERE series_id = 1", " WHERE ts >= 0"}) {
+    Rows sink;
+    ASSERT_TRUE(
+        database->Query(std::string("SELECT * FROM counter") + where, {}, sink)
+            .ok());
+    EXPECT_EQ(sink.rows, (Strings{"1|0|5", "1|90|-", "1|200|5"})) << where;
+  }
+}
+
 }  // namespace
 }  // namespace sonde

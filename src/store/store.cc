@@ -1,8 +1,6 @@
 #include "store/store.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
 
 #include "import/importer.h"
 #include "trace/bytes.h"
@@ -192,6 +190,7 @@ bool Store::ReadLod(const FrameRef& chunk, bool coarse,
 }
 
 bool Store::ReadTicks(const FrameRef& chunk, CounterTicks& out) const {
+  ++late_->counter_decodes;
   thread_local std::string payload;
   CounterChunkDecoder decoder;
   if (reader_->Read(chunk, payload) && decoder.Open(payload) &&
@@ -215,85 +214,22 @@ bool Store::ReadSeriesAggregates(const FrameRef& chunk,
                                  std::vector<SeriesAggregate>& out) const {
   thread_local std::string payload;
   CounterChunkDecoder decoder;
-  if (reader_->Read(chunk, payload) && decoder.Open(payload)) {
-    if (!decoder.Aggregates(out)) {
-      out.clear();
-      NoteDamage(chunk);
-      return false;
-    }
+  out.clear();
+  if (reader_->Read(chunk, payload) && decoder.Open(payload) &&
+      decoder.Aggregates(out)) {
     if (!out.empty() || decoder.info().values == 0) return true;
     // A chunk of the journal has none; it is short.
     CounterTicks ticks;
-    if (decoder.Decode(ticks)) {
-      const auto type_of = [this](uint32_t id) {
-        const auto at = series().find(id);
-        return at == series().end() ? Series::Type::kInt : at->second.type;
-      };
-      CompressionMemory memory;
-      CounterChunkInfo info;
-      const std::string encoded = EncodeCounterChunk(
-          ticks, 0, ticks.size(), true, type_of, memory, info);
-      CounterChunkDecoder again;
-      if (again.Open(encoded) && again.Aggregates(out)) return true;
-    }
+    if (!ReadTicks(chunk, ticks)) return false;
+    out = AggregatesOf(ticks, 0, ticks.size(), [this](uint32_t id) {
+      const auto at = series().find(id);
+      return at == series().end() ? Series::Type::kInt : at->second.type;
+    });
+    return true;
   }
   out.clear();
   NoteDamage(chunk);
   return false;
-}
-
-std::vector<SeriesData> Store::ReadSeries(std::span<const uint32_t> ids,
-                                          TimeRange window) const {
-  struct Wanted {
-    size_t at;
-    Series::Type type;
-  };
-  std::unordered_map<uint32_t, Wanted> wanted;
-  std::set<uint32_t> groups;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const auto row = series().find(ids[i]);
-    if (row == series().end()) continue;
-    wanted[ids[i]] = {i, row->second.type};
-    groups.insert(row->second.group);
-  }
-  std::vector<SeriesData> out(ids.size());
-  // Values from before the window hold at its begin.
-  std::vector<bool> ended(ids.size(), true);
-  int64_t last_tick = range_.begin_ns;
-  CounterTicks ticks;
-  for (const FrameRef& chunk : counter_chunks_) {
-    if (!groups.contains(chunk.counters.group) ||
-        chunk.counters.begin_ns >= window.end_ns || !ReadTicks(chunk, ticks))
-      continue;
-    size_t change = 0, gone = 0;
-    for (size_t tick = 0; tick < ticks.size(); ++tick) {
-      const int64_t now = ticks.time_ns[tick];
-      if (now >= window.end_ns) break;
-      last_tick = std::max(last_tick, now);
-      for (; change < ticks.changed_end[tick]; ++change) {
-        const auto at = wanted.find(ticks.changes[change].series);
-        if (at == wanted.end()) continue;
-        SeriesData& data = out[at->second.at];
-        const Point point{
-            now, ValueAsDouble(ticks.changes[change].value, at->second.type)};
-        if (now <= window.begin_ns) data.points.clear();
-        // The first tick of a chunk repeats what has not changed.
-        const bool repeated = !ended[at->second.at] && !data.points.empty() &&
-                              data.points.back().value == point.value;
-        if (!repeated) data.points.push_back(point);
-        ended[at->second.at] = false;
-      }
-      for (; gone < ticks.gone_end[tick]; ++gone) {
-        const auto at = wanted.find(ticks.gone[gone]);
-        if (at == wanted.end()) continue;
-        out[at->second.at].end_ns = now;
-        ended[at->second.at] = true;
-      }
-    }
-  }
-  for (size_t i = 0; i < out.size(); ++i)
-    if (!ended[i]) out[i].end_ns = last_tick;
-  return out;
 }
 
 }  // namespace sonde

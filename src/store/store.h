@@ -1,6 +1,7 @@
 #ifndef SONDE_STORE_STORE_H_
 #define SONDE_STORE_STORE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -8,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,20 +27,6 @@ namespace sonde {
 struct TimeRange {
   int64_t begin_ns = INT64_MIN;
   int64_t end_ns = INT64_MAX;
-};
-
-// One value of a series and since when it holds.
-struct Point {
-  int64_t time_ns = 0;
-  double value = 0;
-};
-
-// A series as it was sampled: points where the value changed, in time order.
-// The last value holds until `end_ns`, when the series ended or the recording
-// did.
-struct SeriesData {
-  std::vector<Point> points;
-  int64_t end_ns = 0;
 };
 
 // What one name cost in a window.
@@ -156,7 +142,10 @@ class Store {
                       std::vector<NameAggregate>& out) const;
   bool ReadLod(const FrameRef& chunk, bool coarse,
                std::vector<LodRow>& out) const;
+  // For CounterReplay, which everybody else asks.
   bool ReadTicks(const FrameRef& chunk, CounterTicks& out) const;
+  // How often that was done, whatever for.
+  uint64_t counter_decodes() const { return late_->counter_decodes; }
   bool ReadSamples(const FrameRef& chunk, std::vector<Sample>& out) const;
   bool ReadSeriesAggregates(const FrameRef& chunk,
                             std::vector<SeriesAggregate>& out) const;
@@ -165,10 +154,6 @@ class Store {
                   EventChunkDecoder& out) const;
   // What a caller of OpenEvents found wrong later.
   void NoteDamage(const FrameRef& chunk) const;
-
-  // The wanted series, each once, in the order of `ids`.
-  std::vector<SeriesData> ReadSeries(std::span<const uint32_t> ids,
-                                     TimeRange window = {}) const;
 
   // Cost by track and name over the whole trace, also of events that
   // `--max-size` gave up.
@@ -206,6 +191,7 @@ class Store {
     std::mutex mutex;
     std::set<std::pair<bool, int64_t>> damaged;  // journal, offset
     std::vector<Loss> damage_losses;
+    std::atomic<uint64_t> counter_decodes = 0;
     bool totals_ready = false;
     std::vector<TrackTotal> totals;
   };

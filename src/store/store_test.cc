@@ -160,44 +160,5 @@ TEST(StoreTest, ADamagedChunkIsALossAndTheRestIsRead) {
   EXPECT_EQ(whole->losses()[0].from_ns, chunk.events.begin_ns);
 }
 
-TEST(StoreTest, ASeriesIsReadAcrossChunkBordersWithoutRepeats) {
-  auto bytes = std::make_shared<std::string>();
-  auto writer = TraceWriter::CreateInMemory({}, bytes);
-  Series row;
-  row.group = 1;
-  const uint32_t steps = writer->AddSeries(row);
-  const uint32_t still = writer->AddSeries(row);
-  for (int tick = 0; tick < 300; ++tick) {
-    writer->BeginTick(1, 1000 + tick * 10);
-    writer->Set(steps, tick / 3);
-    writer->Set(still, 42);
-    if (tick == 250) writer->Gone(still);
-    writer->EndTick();
-    if (tick % 100 == 99) writer->Seal();
-    if (tick == 250) break;
-  }
-  ASSERT_TRUE(writer->Close().ok());
-  const auto store = Store::OfBytes(bytes, "t").Take();
-  ASSERT_GE(store->counter_chunks().size(), 3u);
-  const uint32_t ids[] = {still, steps, 99};
-  const auto data = store->ReadSeries(ids);
-  ASSERT_EQ(data.size(), 3u);
-  ASSERT_EQ(data[0].points.size(), 1u);
-  EXPECT_EQ(data[0].points[0].value, 42);
-  EXPECT_EQ(data[0].end_ns, 1000 + 2500);
-  ASSERT_EQ(data[1].points.size(), 84u);
-  for (size_t i = 0; i < data[1].points.size(); ++i) {
-    EXPECT_EQ(data[1].points[i].value, static_cast<double>(i));
-    EXPECT_EQ(data[1].points[i].time_ns, 1000 + static_cast<int64_t>(i) * 30);
-  }
-  EXPECT_TRUE(data[2].points.empty()) << "there is no such series";
-
-  const auto part = store->ReadSeries(ids, {1995, 2031});
-  ASSERT_EQ(part[1].points.size(), 2u)
-      << "the value that holds at the begin, and a new one";
-  EXPECT_EQ(part[1].points[0].value, 33);
-  EXPECT_EQ(part[1].points[1].value, 34);
-}
-
 }  // namespace
 }  // namespace sonde

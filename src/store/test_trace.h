@@ -3,12 +3,14 @@
 #ifndef SONDE_STORE_TEST_TRACE_H_
 #define SONDE_STORE_TEST_TRACE_H_
 
+#include <initializer_list>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "store/store.h"
+#include "trace/frame.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -86,6 +88,19 @@ struct StoredTrace {
   std::vector<Placed> events;
   int64_t end_ns = 0;
 };
+
+// The trace with some of its counter chunks damaged.
+inline std::shared_ptr<std::string> WithDamagedCounters(
+    const std::shared_ptr<std::string>& bytes,
+    std::initializer_list<size_t> chunks) {
+  const auto store = Store::OfBytes(bytes, "test").Take();
+  auto out = std::make_shared<std::string>(*bytes);
+  for (const size_t chunk : chunks) {
+    const int64_t offset = store->counter_chunks()[chunk].offset;
+    (*out)[static_cast<size_t>(offset) + kFrameHeaderSize] ^= 1;
+  }
+  return out;
+}
 
 }  // namespace sonde
 

@@ -13,6 +13,7 @@
 #include "trace/counter_chunk.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 
@@ -21,10 +22,22 @@ namespace {
 
 uint8_t Id(CounterColumn column) { return static_cast<uint8_t>(column); }
 
-// Per series of one chunk: its row and the value it had last.
-struct SeriesState {
-  uint64_t value = 0;
-  uint32_t row = 0;
+// Something for each series of a chunk. Ids are dense in what we write; those
+// of other files are looked up.
+template <typename T>
+class BySeries {
+ public:
+  T& operator[](uint32_t id) {
+    if (id < near_.size()) return near_[id];
+    if (id >= kMaxNear) return far_[id];
+    near_.resize(std::clamp<size_t>(2 * near_.size(), id + 1, kMaxNear));
+    return near_[id];
+  }
+
+ private:
+  static constexpr uint32_t kMaxNear = 1u << 16;
+  std::vector<T> near_;
+  std::unordered_map<uint32_t, T> far_;
 };
 
 }  // namespace
@@ -60,6 +73,45 @@ bool CounterChunkInfo::Decode(ByteReader& in) {
          end_ns >= begin_ns && end_ns <= kMaxTimeNs;
 }
 
+std::vector<SeriesAggregate> AggregatesOf(
+    const CounterTicks& ticks, size_t begin, size_t end,
+    const std::function<Series::Type(uint32_t)>& type_of) {
+  std::vector<SeriesAggregate> rows;
+  BySeries<uint32_t> live;  // its row and one; 0: it has no value
+  const auto hold = [](SeriesAggregate& row, int64_t until) {
+    row.integral += row.last * static_cast<double>(until - row.last_ns) / 1e9;
+    row.last_ns = until;
+  };
+  uint32_t change = begin ? ticks.changed_end[begin - 1] : 0;
+  uint32_t gone = begin ? ticks.gone_end[begin - 1] : 0;
+  for (size_t tick = begin; tick < end; ++tick) {
+    const int64_t now = ticks.time_ns[tick];
+    for (; change < ticks.changed_end[tick]; ++change) {
+      const auto [series, value] = ticks.changes[change];
+      const double v = ValueAsDouble(value, type_of(series));
+      uint32_t& at = live[series];
+      if (at == 0) {
+        rows.push_back({series, 0, now, now, v, v, v, v, 0});
+        at = static_cast<uint32_t>(rows.size());
+      }
+      SeriesAggregate& row = rows[at - 1];
+      hold(row, now);
+      row.last = v;
+      row.min = std::min(row.min, v);
+      row.max = std::max(row.max, v);
+      ++row.count;
+    }
+    for (; gone < ticks.gone_end[tick]; ++gone) {
+      uint32_t& at = live[ticks.gone[gone]];
+      if (at != 0) hold(rows[at - 1], now);
+      at = 0;
+    }
+  }
+  for (uint32_t i = 0; i < rows.size(); ++i)
+    if (live[rows[i].series] == i + 1) hold(rows[i], ticks.time_ns[end - 1]);
+  return rows;
+}
+
 std::string EncodeCounterChunk(
     const CounterTicks& ticks, size_t begin, size_t end, bool summaries,
     const std::function<Series::Type(uint32_t)>& type_of,
@@ -71,8 +123,7 @@ std::string EncodeCounterChunk(
   info.values = 0;
 
   ByteWriter time, changed, gone, ids, values;
-  std::unordered_map<uint32_t, SeriesState> states;
-  std::vector<SeriesAggregate> rows;
+  BySeries<uint64_t> last;
   int64_t previous_ns = info.begin_ns;
   for (size_t tick = begin; tick < end; ++tick) {
     const int64_t now = ticks.time_ns[tick];
@@ -88,46 +139,17 @@ std::string EncodeCounterChunk(
       const auto [series, value] = ticks.changes[i];
       ids.Varint(series - id);
       id = series;
-      const auto [at, fresh] = states.try_emplace(series);
-      SeriesState& state = at->second;
-      values.Signed(static_cast<int64_t>(value - state.value));
-      if (summaries) {
-        const double v = ValueAsDouble(value, type_of(series));
-        if (fresh) {
-          state.row = static_cast<uint32_t>(rows.size());
-          rows.push_back({series, 0, now, now, v, v, v, v, 0});
-        }
-        SeriesAggregate& row = rows[state.row];
-        row.integral += row.last * static_cast<double>(now - row.last_ns) / 1e9;
-        row.last = v;
-        row.last_ns = now;
-        row.min = std::min(row.min, v);
-        row.max = std::max(row.max, v);
-        ++row.count;
-      }
-      state.value = value;
+      uint64_t& before = last[series];
+      values.Signed(static_cast<int64_t>(value - before));
+      before = value;
     }
     id = 0;
     for (uint32_t i = first_gone; i < ticks.gone_end[tick]; ++i) {
       const uint32_t series = ticks.gone[i];
       ids.Varint(series - id);
       id = series;
-      const auto at = states.find(series);
-      if (at == states.end()) continue;
-      if (summaries) {
-        SeriesAggregate& row = rows[at->second.row];
-        row.integral += row.last * static_cast<double>(now - row.last_ns) / 1e9;
-        row.last_ns = now;
-      }
-      states.erase(at);
+      last[series] = 0;
     }
-  }
-  for (const auto& [series, state] : states) {
-    if (!summaries) break;
-    SeriesAggregate& row = rows[state.row];
-    row.integral +=
-        row.last * static_cast<double>(info.end_ns - row.last_ns) / 1e9;
-    row.last_ns = info.end_ns;
   }
 
   ColumnWriter columns(memory);
@@ -138,6 +160,7 @@ std::string EncodeCounterChunk(
   columns.Add(Id(CounterColumn::kValues), values.bytes());
   if (summaries) {
     ByteWriter out;
+    const auto rows = AggregatesOf(ticks, begin, end, type_of);
     out.Varint(rows.size());
     for (const SeriesAggregate& row : rows) row.Encode(out);
     columns.Add(Id(CounterColumn::kAggregates), out.bytes());
@@ -185,7 +208,7 @@ bool CounterChunkDecoder::Decode(CounterTicks& out) {
       !columns_.Values(Id(CounterColumn::kValues),
                        static_cast<size_t>(changed_sum), scratch_, values))
     return false;
-  std::unordered_map<uint32_t, uint64_t> last;
+  BySeries<uint64_t> last;
   size_t at_id = 0, at_value = 0;
   out.changes.reserve(static_cast<size_t>(changed_sum));
   uint32_t changed_before = 0, gone_before = 0;
@@ -202,7 +225,7 @@ bool CounterChunkDecoder::Decode(CounterTicks& out) {
     for (uint32_t i = gone_before; i < out.gone_end[tick]; ++i) {
       id += ids[at_id++];
       out.gone.push_back(id);
-      last.erase(id);
+      last[id] = 0;
     }
     gone_before = out.gone_end[tick];
   }

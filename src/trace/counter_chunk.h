@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "trace/aggregate.h"
@@ -61,9 +60,15 @@ struct CounterChunkInfo {
   bool Decode(ByteReader& in);
 };
 
+// The ticks [begin, end) by series. A series that ends and comes back has two
+// rows. `type_of` tells doubles from integers.
+std::vector<SeriesAggregate> AggregatesOf(
+    const CounterTicks& ticks, size_t begin, size_t end,
+    const std::function<Series::Type(uint32_t)>& type_of);
+
 // The payload of a kCounters frame for the ticks [begin, end). A series' first
-// value in the payload is absolute, so a chunk can be read alone. `type_of`
-// tells doubles from integers.
+// value in the payload is absolute, so a chunk can be read alone.
+// `type_of` is for its summaries.
 std::string EncodeCounterChunk(
     const CounterTicks& ticks, size_t begin, size_t end, bool summaries,
     const std::function<Series::Type(uint32_t)>& type_of,

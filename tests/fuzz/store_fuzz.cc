@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "mutate_frames.h"
+#include "store/counter_replay.h"
 #include "store/lod.h"
 #include "store/sql.h"
 #include "store/store.h"
@@ -40,15 +42,34 @@ class Ignore : public RowSink {
   bool Row(std::span<const SqlValue>) override { return true; }
 };
 
+// What ends had a value.
+class Listener : public CounterHandler {
+ public:
+  void Tick(const CounterTick& tick) override {
+    for (const CounterValue& value : tick.values) live_.insert(value.slot);
+    for (const CounterValue& gone : tick.gone)
+      if (live_.erase(gone.slot) == 0) std::abort();
+  }
+  void Hole(const CounterHole& hole) override {
+    for (const CounterValue& lost : hole.lost)
+      if (live_.erase(lost.slot) == 0) std::abort();
+  }
+
+ private:
+  std::set<uint32_t> live_;
+};
+
 void Ask(const std::shared_ptr<const Store>& store, uint8_t choice) {
   const TimeRange range = store->range();
   store->TopOps();
   store->TopOps({range.begin_ns, range.end_ns}, 1);
   store->TopOps({range.begin_ns / 2, range.end_ns / 2}, 0);
-  std::vector<uint32_t> ids;
-  for (const auto& [id, series] : store->series()) ids.push_back(id);
-  store->ReadSeries(ids);
-  store->ReadSeries(ids, {range.begin_ns / 2, range.end_ns / 2});
+  Listener all, some;
+  CounterReplay replay(*store, {range.begin_ns / 2, range.end_ns / 2});
+  replay.WantAll(all);
+  for (const auto& [id, series] : store->series())
+    if (id % 2 != choice % 2) replay.Want(some, id, id);
+  replay.Run();
   store->RealtimeOf(range.end_ns);
   ReadPixels(*store, 1, {range.begin_ns, range.end_ns}, 100);
   auto database = Database::Open(store);

@@ -2,6 +2,7 @@
 #define SONDE_ANALYZE_PATTERN_COUNTER_PASS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 #include "analyze/facts.h"
 #include "analyze/pattern/series.h"
+#include "analyze/series/span.h"
+#include "store/counter_replay.h"
 
 namespace sonde {
 
@@ -29,9 +32,29 @@ struct CounterSum {
   uint32_t bits = 0;
 };
 
-// Reads the counters in one pass over the chunks of the grid's time and sums
-// them. A counter is part of the first sum that it fits. Memory is that of the
-// windows.
+// Makes these sums on a replay of the counters, which others may share. A
+// counter is part of the first sum that it fits. A hole is not known. Memory is
+// that of the windows. The store must outlive it.
+class CounterSums {
+ public:
+  CounterSums(const Store& store, const RunSpan& run, const Grid& grid,
+              std::vector<CounterSum> sums);
+  ~CounterSums();
+
+  // The replay must go a little beyond the grid's end: Reach().
+  void Join(CounterReplay& replay);
+  // In the order of the sums. When the replay is over; once.
+  std::vector<RegularSeries> Take();
+
+  // The time of the chunks that sums on this grid need.
+  static TimeRange Reach(const Store& store, const Grid& grid);
+
+ private:
+  class Handler;
+  std::unique_ptr<Handler> handler_;
+};
+
+// The same with a replay of its own, over the chunks of the grid's time.
 std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
                                        const std::vector<CounterSum>& sums);
 

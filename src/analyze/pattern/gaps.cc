@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyze/scan.h"
+#include "analyze/series/span.h"
 #include "base/time.h"
 
 namespace sonde {
@@ -58,6 +58,12 @@ Gaps::Gaps(const Store& store) {
 int64_t Gaps::Longest(uint32_t group) const {
   const auto at = longest_.find(group);
   return at == longest_.end() ? kLeastNs : at->second;
+}
+
+int64_t Gaps::Longest() const {
+  int64_t out = kLeastNs;
+  for (const auto& [group, ns] : longest_) out = std::max(out, ns);
+  return out;
 }
 
 }  // namespace sonde

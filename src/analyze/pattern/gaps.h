@@ -18,6 +18,8 @@ class Gaps {
 
   // The longest time that is none.
   int64_t Longest(uint32_t group) const;
+  // The same of all groups.
+  int64_t Longest() const;
 
  private:
   std::unordered_map<uint32_t, int64_t> longest_;  // by group

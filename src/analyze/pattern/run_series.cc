@@ -110,9 +110,10 @@ std::vector<CounterSum> SourcesOf(const Store& store) {
 }
 
 // From the windows that the rules judge, and those before them.
-std::vector<RegularSeries> CpuSeries(const Facts& facts, const Grid& grid) {
+std::vector<RegularSeries> CpuSeries(const std::vector<CpuWindow>& windows,
+                                     const Grid& grid) {
   WindowMeans tree(grid), thread(grid), machine(grid), iowait(grid);
-  for (const CpuWindow& w : facts.windows) {
+  for (const CpuWindow& w : windows) {
     const double ns = static_cast<double>(Elapsed(w.from_ns, w.to_ns));
     const auto put = [&](WindowMeans& to, double cores) {
       to.Add(w.from_ns, w.to_ns, cores * ns);
@@ -148,15 +149,12 @@ std::map<uint32_t, const RegularSeries*> BusySeries(const RunSeries& run,
 
 // Those that the run used; if it used none, those that ever work; else all.
 // Of eight devices seven may be somebody else's, or nobody's.
-std::vector<const RegularSeries*> BusyOfTheRun(const Facts& facts,
+std::vector<const RegularSeries*> BusyOfTheRun(const Devices& devices,
+                                               const RunSeries& whole,
                                                const RunSeries& run) {
-  // Facts that are still being made have no devices yet.
-  const bool made = facts.series != nullptr;
-  const Devices devices = made ? facts.devices : DevicesOf(*facts.store, run);
   const auto all = BusySeries(run, devices);
   std::vector<const RegularSeries*> out;
-  for (const Accelerator& one :
-       UsedDevices(devices, made ? *facts.series : run))
+  for (const Accelerator& one : UsedDevices(devices, whole))
     if (const auto at = all.find(one.facts->index); at != all.end())
       out.push_back(at->second);
   for (const bool working : {true, false}) {
@@ -165,12 +163,6 @@ std::vector<const RegularSeries*> BusyOfTheRun(const Facts& facts,
       if (!working || MeanOf(*busy) > 0) out.push_back(busy);
   }
   return out;
-}
-
-void PutAccelerator(const Facts& facts, RunSeries& run) {
-  const std::vector<const RegularSeries*> busy = BusyOfTheRun(facts, run);
-  if (!busy.empty())
-    run.all.push_back(MeanOfAll(busy, run.grid, "accelerator", "share"));
 }
 
 // What was collected; those of one name become one.
@@ -190,31 +182,57 @@ const RegularSeries* RunSeries::Find(std::string_view name) const {
   return nullptr;
 }
 
-RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
+RunSeriesReader::RunSeriesReader(const Store& store, const RunSpan& run,
+                                 const Grid& grid)
+    : grid_(grid),
+      sources_(SourcesOf(store)),
+      sums_(store, run, grid, sources_) {}
+
+void RunSeriesReader::Join(CounterReplay& replay) { sums_.Join(replay); }
+
+RunSeries RunSeriesReader::Take(const std::vector<CpuWindow>& windows) {
   RunSeries out;
+  out.grid = grid_;
+  std::vector<RegularSeries> cpu = CpuSeries(windows, grid_);
+  std::vector<RegularSeries> sums = sums_.Take();
+  // In the order of the header: what the tree used, then the machine.
+  const auto of_tree = [&](size_t i) {
+    return sources_[i].scope == kProcess || sources_[i].scope == kThread;
+  };
+  Put(cpu[0], out);
+  Put(cpu[1], out);
+  for (size_t i = 0; i < sums.size(); ++i)
+    if (of_tree(i)) Put(sums[i], out);
+  Put(cpu[2], out);
+  Put(cpu[3], out);
+  for (size_t i = 0; i < sums.size(); ++i)
+    if (!of_tree(i)) Put(sums[i], out);
+  return out;
+}
+
+void PutAccelerator(const std::vector<DeviceFacts>& devices,
+                    const RunSeries& whole, RunSeries& out) {
+  const std::vector<const RegularSeries*> busy =
+      BusyOfTheRun(devices, whole, out);
+  if (!busy.empty())
+    out.all.push_back(MeanOfAll(busy, out.grid, "accelerator", "share"));
+}
+
+RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
   const int64_t width =
       facts.windows.empty()
           ? 1
           : Elapsed(facts.windows[0].from_ns, facts.windows[0].to_ns);
-  out.grid =
+  const Grid grid =
       Grid::Over(std::max(range.begin_ns, facts.run.begin_ns),
                  std::min(range.end_ns, facts.run.end_ns), width, max_windows);
-  if (out.grid.size() == 0) return out;
-  std::vector<RegularSeries> cpu = CpuSeries(facts, out.grid);
-  const std::vector<CounterSum> sources = SourcesOf(*facts.store);
-  std::vector<RegularSeries> others = SumCounters(facts, out.grid, sources);
-  // In the order of the header: what the tree used, then the machine.
-  Put(cpu[0], out);
-  Put(cpu[1], out);
-  for (size_t i = 0; i < others.size(); ++i) {
-    if (sources[i].scope == kMachine && i > 0 &&
-        sources[i - 1].scope == kProcess) {
-      Put(cpu[2], out);
-      Put(cpu[3], out);
-    }
-    Put(others[i], out);
-  }
-  PutAccelerator(facts, out);
+  if (grid.size() == 0) return {grid, {}};
+  RunSeriesReader reader(*facts.store, facts.run, grid);
+  CounterReplay replay(*facts.store, CounterSums::Reach(*facts.store, grid));
+  reader.Join(replay);
+  replay.Run();
+  RunSeries out = reader.Take(facts.windows);
+  PutAccelerator(facts.devices, *facts.series, out);
   return out;
 }
 
@@ -229,9 +247,8 @@ RegularSeries ComputingOf(const RunSeries& series) {
 }
 
 RegularSeries JudgedOf(const Facts& facts, RegularSeries series) {
-  if (!facts.run.judged_from_ns) return series;
   for (size_t i = 0; i < series.size(); ++i) {
-    if (series.grid.TimeOf(i) >= *facts.run.judged_from_ns) break;
+    if (facts.run.Judges(series.grid.TimeOf(i))) break;
     series.known[i] = 0;
     series.values[i] = 0;
   }
@@ -245,7 +262,7 @@ RunSeries FineSeriesOf(const Facts& facts, const Grid& grid) {
   sources.insert(sources.begin(), {"tree_cpu", "cores", kProcess, "cpu_ns", 1});
   for (RegularSeries& series : SumCounters(facts, grid, sources))
     Put(series, out);
-  PutAccelerator(facts, out);
+  PutAccelerator(facts.devices, *facts.series, out);
   return out;
 }
 

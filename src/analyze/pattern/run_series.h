@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyze/facts.h"
+#include "analyze/pattern/counter_pass.h"
 #include "analyze/pattern/pattern.h"
 #include "analyze/pattern/series.h"
 
@@ -61,10 +62,30 @@ struct RunSeries {
   const RegularSeries* Find(std::string_view name) const;
 };
 
-// The CPU's series are those of facts.windows; the others are read from the
-// store in one pass over the chunks of `range`. Memory is that of the windows,
-// however long the run was. A part of the run has finer windows than the whole,
-// down to those of facts.windows.
+// Reads the series of a run on a replay of the counters, which others may
+// share; all but `accelerator`. Memory is that of the windows, however long the
+// run was. The store must outlive it.
+class RunSeriesReader {
+ public:
+  RunSeriesReader(const Store& store, const RunSpan& run, const Grid& grid);
+
+  void Join(CounterReplay& replay);
+  // When the replay is over; once. The CPU's series are those of `windows`.
+  RunSeries Take(const std::vector<CpuWindow>& windows);
+
+ private:
+  Grid grid_;
+  std::vector<CounterSum> sources_;
+  CounterSums sums_;
+};
+
+// Adds `accelerator`. Which devices the run used is told by `whole`, the series
+// of the whole run.
+void PutAccelerator(const std::vector<DeviceFacts>& devices,
+                    const RunSeries& whole, RunSeries& out);
+
+// The series of a part of the run, read from the store once more. Its windows
+// are finer than those of the whole, down to those of facts.windows.
 RunSeries RunSeriesOf(const Facts& facts, TimeRange range = {},
                       size_t max_windows = Grid::kMaxWindows);
 

@@ -316,6 +316,30 @@ TEST_F(CountersTest, APauseIsNotKnown) {
   EXPECT_NEAR(net.values[61], 1000, 1e-6);
 }
 
+TEST_F(CountersTest, TheTreeComesFirstThenTheMachine) {
+  constexpr auto kTotal = Series::Kind::kTotal;
+  PutProcess(1, 0);
+  const uint32_t cpu = Add(Series::Scope::kProcess, 1, "cpu_ns", kTotal),
+                 read = Add(Series::Scope::kProcess, 1, "read_bytes", kTotal),
+                 user = Add(Series::Scope::kMachine, 0, "cpu_user_ns", kTotal),
+                 net = Add(Series::Scope::kMachine, 0, "net_rx_bytes", kTotal);
+  for (int i = 0; i <= 100; ++i) {
+    Tick(1, i, [&] {
+      w_->Set(user, i * 50 * kNsPerMs);
+      w_->Set(net, i);
+    });
+    Tick(2, i, [&] {
+      w_->Set(cpu, i * 50 * kNsPerMs);
+      w_->Set(read, i);
+    });
+  }
+  std::string names;
+  for (const RegularSeries& series : Read().all) names += series.name + " ";
+  EXPECT_EQ(names,
+            "tree_cpu busiest_thread tree_read machine_cpu iowait "
+            "net_receive ");
+}
+
 TEST_F(CountersTest, WhoEndedInALostChunkHasEnded) {
   constexpr auto kProcess = Series::Scope::kProcess;
   PutProcess(1, 0);

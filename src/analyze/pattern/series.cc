@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "analyze/scan.h"
+#include "analyze/series/span.h"
 #include "base/check.h"
 
 namespace sonde {
@@ -133,27 +133,29 @@ RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
 WindowMeans::WindowMeans(const Grid& grid)
     : grid_(grid), amounts_(grid.size()), covered_(grid.size()) {}
 
+void TimePieces::Set(const Grid& grid, int64_t from_ns, int64_t to_ns) {
+  pieces_.clear();
+  from_ns = std::max(from_ns, grid.begin_ns);
+  to_ns = std::min(to_ns, grid.end_ns);
+  if (from_ns >= to_ns) return;
+  auto window = static_cast<size_t>((from_ns - grid.begin_ns) / grid.step_ns);
+  while (from_ns < to_ns) {
+    const int64_t until = std::min(to_ns, grid.TimeOf(window + 1));
+    pieces_.push_back({window++, static_cast<double>(until - from_ns)});
+    from_ns = until;
+  }
+}
+
 void WindowMeans::Add(int64_t from_ns, int64_t to_ns, double amount) {
   const int64_t elapsed = Elapsed(from_ns, to_ns);
-  if (elapsed > 0)
-    Spread(amounts_, from_ns, to_ns, amount / static_cast<double>(elapsed));
+  if (elapsed == 0) return;
+  stretch_.Set(grid_, from_ns, to_ns);
+  Add(stretch_, amount / static_cast<double>(elapsed));
 }
 
 void WindowMeans::Cover(int64_t from_ns, int64_t to_ns) {
-  Spread(covered_, from_ns, to_ns, 1);
-}
-
-void WindowMeans::Spread(std::vector<double>& sums, int64_t from_ns,
-                         int64_t to_ns, double per_ns) const {
-  from_ns = std::max(from_ns, grid_.begin_ns);
-  to_ns = std::min(to_ns, grid_.end_ns);
-  while (from_ns < to_ns) {
-    const auto window =
-        static_cast<size_t>((from_ns - grid_.begin_ns) / grid_.step_ns);
-    const int64_t until = std::min(to_ns, grid_.TimeOf(window + 1));
-    sums[window] += per_ns * static_cast<double>(until - from_ns);
-    from_ns = until;
-  }
+  stretch_.Set(grid_, from_ns, to_ns);
+  Cover(stretch_);
 }
 
 RegularSeries WindowMeans::Take(std::string name, std::string unit,
@@ -175,18 +177,19 @@ SeriesBuilder::SeriesBuilder(const Grid& grid, Series::Kind kind,
     : kind_(kind), max_gap_ns_(max_gap_ns), means_(grid) {}
 
 void SeriesBuilder::Add(int64_t time_ns, double value) {
-  if (!(std::abs(value) <= kMaxValue) || (last_ && time_ns <= last_->time_ns))
-    return;
-  const std::optional<Point> before =
-      std::exchange(last_, Point{time_ns, value});
-  if (!before) return;
-  const int64_t elapsed = Elapsed(before->time_ns, time_ns);
-  const double growth = value - before->value;
+  if (!(std::abs(value) <= kMaxValue) || time_ns <= last_ns_) return;
+  const bool follows = std::exchange(begun_, true);
+  const int64_t before_ns = std::exchange(last_ns_, time_ns);
+  const double before = std::exchange(last_, value);
+  const int64_t elapsed = Elapsed(before_ns, time_ns);
+  const double growth = value - before;
   const bool total = kind_ == Series::Kind::kTotal;
-  if (elapsed > max_gap_ns_ || (total && growth < 0)) return;
-  means_.Add(before->time_ns, time_ns,
-             total ? growth : before->value * static_cast<double>(elapsed));
-  means_.Cover(before->time_ns, time_ns);
+  if (!follows || elapsed == 0 || elapsed > max_gap_ns_ ||
+      (total && growth < 0))
+    return;
+  stretch_.Set(means_.grid(), before_ns, time_ns);
+  means_.Add(stretch_, total ? growth / static_cast<double>(elapsed) : before);
+  means_.Cover(stretch_);
 }
 
 RegularSeries SeriesBuilder::Take(std::string name, std::string unit) {

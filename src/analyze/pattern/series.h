@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,26 +70,49 @@ RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
 // same, and one disk that is always busy is not helped by another that is idle.
 void Join(RegularSeries& series, const RegularSeries& other);
 
+// A stretch of time, window by window of a grid, for all that lasted as long.
+// What lies outside the grid is left out.
+class TimePieces {
+ public:
+  struct Piece {
+    size_t window;
+    double ns;
+  };
+
+  void Set(const Grid& grid, int64_t from_ns, int64_t to_ns);
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
+ private:
+  std::vector<Piece> pieces_;
+};
+
 // Collects amounts over stretches of time, in any order, and what is known of
 // the time: the mean of a window is the amount by the time that is covered.
 // What lies outside the grid is left out.
 class WindowMeans {
  public:
   explicit WindowMeans(const Grid& grid);
+  const Grid& grid() const { return grid_; }
 
   // Spread evenly. Costs as much as the stretch has windows.
   void Add(int64_t from_ns, int64_t to_ns, double amount);
+  void Add(const TimePieces& stretch, double per_ns) {
+    for (const TimePieces::Piece& p : stretch.pieces())
+      amounts_[p.window] += per_ns * p.ns;
+  }
   // Each moment may be covered once.
   void Cover(int64_t from_ns, int64_t to_ns);
+  void Cover(const TimePieces& stretch) {
+    for (const TimePieces::Piece& p : stretch.pieces())
+      covered_[p.window] += p.ns;
+  }
   // `scale`: a window's value for an amount of 1 per nanosecond. Nothing may be
   // added afterwards.
   RegularSeries Take(std::string name, std::string unit, double scale);
 
  private:
-  void Spread(std::vector<double>& sums, int64_t from_ns, int64_t to_ns,
-              double per_ns) const;
-
   Grid grid_;
+  TimePieces stretch_;
   std::vector<double> amounts_, covered_;
 };
 
@@ -107,13 +129,18 @@ class SeriesBuilder {
   SeriesBuilder(const Grid& grid, Series::Kind kind, int64_t max_gap_ns);
 
   void Add(int64_t time_ns, double value);
+  // What comes next does not follow: there is a gap between, however short.
+  void Break() { begun_ = false; }
   RegularSeries Take(std::string name, std::string unit);
 
  private:
   Series::Kind kind_;
   int64_t max_gap_ns_;
   WindowMeans means_;
-  std::optional<Point> last_;
+  TimePieces stretch_;
+  bool begun_ = false;
+  int64_t last_ns_ = INT64_MIN;
+  double last_ = 0;
 };
 
 // The known values without their straight trend (least squares) and mean. What
