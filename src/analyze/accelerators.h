@@ -11,9 +11,6 @@
 
 namespace sonde {
 
-// From here on, an accelerator is well used and nothing holds it up.
-inline constexpr double kWellUsed = 0.90;
-
 // One accelerator that the run used, in the part of the run that is judged.
 struct Accelerator {
   const DeviceFacts* facts = nullptr;
@@ -29,17 +26,10 @@ struct Accelerator {
   std::string Call() const;
 };
 
-// The accelerators that a run used, without its start-up and its winding down:
-// what comes before one of them first works at half its usual level, and after
-// the last time. At most half of the run is left out at its begin (programs of
-// this kind load for long), and a fifth at its end.
-//
-// A device is the run's if one of the run's processes holds memory on it. If no
-// device tells who does, it is each whose memory grew by 1 % during the run, or
-// that had nothing to do when the run began and is busy half of the time, or
-// that is kWellUsed and has told of no user at all; and
-// each that works for 5 % of the time (of one that does not tell how busy it
-// is: has 1 % of its memory filled), though that may be somebody else's work.
+// The accelerators that a run used (UsedDevices), without its start-up and its
+// winding down: what comes before one of them first works at half its usual
+// level, and after the last time. At most half of the run is left out at its
+// begin (programs of this kind load for long), and a fifth at its end.
 struct Accelerators {
   std::vector<Accelerator> used;  // none: this run is no business of theirs
   Grid grid;                      // of the part that is judged
@@ -70,11 +60,6 @@ struct Accelerators {
 };
 
 Accelerators AcceleratorsOf(const Facts& facts);
-
-// Which of these devices the run used, without their series. `run` is of the
-// whole run and has their memory.
-std::vector<Accelerator> UsedDevices(const std::vector<DeviceFacts>& devices,
-                                     const RunSeries& run);
 
 // Mean of the known windows; 0 of none.
 double MeanOf(const RegularSeries& series);

@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/phase_marks.h"
 #include "analyze/steady.h"
 #include "base/text.h"
 #include "trace/writer.h"

@@ -11,6 +11,7 @@
 #include "analyze/facts.h"
 #include "analyze/line_reader.h"
 #include "analyze/pattern/series.h"
+#include "analyze/phase_marks.h"
 #include "analyze/rule.h"
 
 namespace sonde {
@@ -28,22 +29,6 @@ struct ChartGroup {
   std::string name;  // "cpu", "gpu0": letters and digits, for a file's name
   std::string title;
   std::vector<ChartPlot> plots;  // at least one
-};
-
-// A stretch of the run, or a moment of it, that the pictures point out.
-struct ChartMark {
-  enum class Kind {
-    kPhase,    // what the run did: start-up, steady ...
-    kFinding,  // when what a rule found held
-    kLoss,     // data of this time is missing
-    kMark,     // a moment that a person named: from_ns is to_ns
-  };
-
-  Kind kind = Kind::kPhase;
-  int64_t from_ns = 0;
-  int64_t to_ns = 0;
-  std::string label;  // one or two words
-  std::string text;   // a sentence
 };
 
 // The pictures of a run. All lines are on `grid`.

@@ -15,6 +15,10 @@
 namespace sonde {
 namespace {
 
+constexpr double kMinBusy = 0.05;
+constexpr double kMuchBusy = 0.5;
+constexpr double kMinMemory = 0.01;
+
 // The known values of one of the device's series; empty if it has none.
 std::vector<double> ValuesOf(const RunSeries& series, uint32_t index,
                              const char* what) {
@@ -116,6 +120,83 @@ void PutPeaks(const Scan& scan, std::vector<DeviceFacts>& devices) {
     if (const SeriesStat* const heat = find("gpu_temp_c"))
       one.temperature_peak_c = heat->max;
   }
+}
+
+namespace {
+
+// Somebody took memory on it during the run; before, it had less.
+bool Grew(const RunSeries& run, const DeviceFacts& device) {
+  const std::vector<double> memory = ValuesOf(run, device.index, "memory");
+  const double total = device.memory_total_bytes.value_or(0);
+  return !memory.empty() && total > 0 &&
+         *device.memory_peak_bytes - memory[0] >= kMinMemory * total;
+}
+
+// It had nothing to do before the run could give it any, and much after.
+bool Began(const RunSeries& run, const DeviceFacts& device) {
+  const std::vector<double> busy = ValuesOf(run, device.index, "busy");
+  return !busy.empty() && busy[0] < kMinBusy && *device.busy_mean >= kMuchBusy;
+}
+
+// It works all the time, and tells of nobody who uses it, as one does that is
+// seen from a container. Then it may well be the run's: silence does no harm.
+bool AlwaysWorks(const DeviceFacts& device) {
+  return !device.tells_users && device.busy_mean.value_or(0) >= kWellUsed;
+}
+
+// How busy each accelerator is, by index.
+std::map<uint32_t, const RegularSeries*> BusySeries(
+    const RunSeries& run, const std::vector<DeviceFacts>& devices) {
+  std::map<uint32_t, const RegularSeries*> out;
+  for (const DeviceFacts& device : devices)
+    if (const RegularSeries* const busy =
+            run.Find(fmt::format("gpu{}_busy", device.index)))
+      out[device.index] = busy;
+  return out;
+}
+
+// Those that the run used; if it used none, those that ever work; else all.
+// Of eight devices seven may be somebody else's, or nobody's.
+std::vector<const RegularSeries*> BusyOfTheRun(
+    const std::vector<DeviceFacts>& devices, const RunSeries& whole,
+    const RunSeries& run) {
+  const auto all = BusySeries(run, devices);
+  std::vector<const RegularSeries*> out;
+  for (const UsedDevice& one : UsedDevices(devices, whole))
+    if (const auto at = all.find(one.facts->index); at != all.end())
+      out.push_back(at->second);
+  for (const bool working : {true, false}) {
+    if (!out.empty()) break;
+    for (const auto& [index, busy] : all)
+      if (!working || busy->Mean() > 0) out.push_back(busy);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<UsedDevice> UsedDevices(const std::vector<DeviceFacts>& devices,
+                                    const RunSeries& run) {
+  bool told = false;
+  for (const DeviceFacts& d : devices) told |= !d.holders.empty();
+  std::vector<UsedDevice> out;
+  for (const DeviceFacts& d : devices) {
+    const bool own = told ? !d.holders.empty()
+                          : Grew(run, d) || Began(run, d) || AlwaysWorks(d);
+    const bool works = d.busy_mean
+                           ? *d.busy_mean >= kMinBusy
+                           : d.memory_peak_share.value_or(0) >= kMinMemory;
+    if (own || (!told && works)) out.push_back({&d, own});
+  }
+  return out;
+}
+
+void PutAccelerator(const std::vector<DeviceFacts>& devices,
+                    const RunSeries& whole, RunSeries& out) {
+  const std::vector<const RegularSeries*> busy =
+      BusyOfTheRun(devices, whole, out);
+  if (!busy.empty())
+    out.all.push_back(MeanOfAll(busy, out.grid, "accelerator", "share"));
 }
 
 }  // namespace sonde

@@ -32,6 +32,9 @@ struct DeviceFacts {
   bool tells_users = false;
 };
 
+// From here on, an accelerator is well used and nothing holds it up.
+inline constexpr double kWellUsed = 0.90;
+
 // What the series tell of one device: all but its name and its holders.
 DeviceFacts DeviceFactsOf(const RunSeries& series, uint32_t index);
 
@@ -41,6 +44,26 @@ std::vector<DeviceFacts> DevicesOf(const Store& store, const RunSeries& series);
 
 // The peaks of the samples themselves.
 void PutPeaks(const Scan& scan, std::vector<DeviceFacts>& devices);
+
+// A device that the run used, surely (`own`) or perhaps.
+struct UsedDevice {
+  const DeviceFacts* facts;
+  bool own;
+};
+
+// A device is the run's if one of the run's processes holds memory on it. If no
+// device tells who does, it is each whose memory grew by 1 % during the run, or
+// that had nothing to do when the run began and is busy half of the time, or
+// that is kWellUsed and has told of no user at all; and
+// each that works for 5 % of the time (of one that does not tell how busy it
+// is: has 1 % of its memory filled), though that may be somebody else's work.
+std::vector<UsedDevice> UsedDevices(const std::vector<DeviceFacts>& devices,
+                                    const RunSeries& run);
+
+// Adds `accelerator` to the series. Which devices the run used is told by
+// `whole`, the series of the whole run.
+void PutAccelerator(const std::vector<DeviceFacts>& devices,
+                    const RunSeries& whole, RunSeries& out);
 
 }  // namespace sonde
 

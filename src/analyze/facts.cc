@@ -5,10 +5,8 @@
 #include <filesystem>
 #include <map>
 
-#include "analyze/neighbours.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
-#include "analyze/session_events.h"
 
 namespace sonde {
 namespace {

@@ -15,9 +15,11 @@
 #include "analyze/annotation_facts.h"
 #include "analyze/cgroup_facts.h"
 #include "analyze/device_facts.h"
+#include "analyze/neighbour_facts.h"
 #include "analyze/pattern/series.h"
 #include "analyze/scan.h"
 #include "analyze/series/span.h"
+#include "analyze/session_events.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -135,18 +137,6 @@ struct RunFacts : RunSpan {
 struct JudgedFacts {
   int64_t wall_ns = 0;
   MaybeNumber cores_used, other_cores;
-};
-
-// A program beside the run that used much of the machine.
-struct Neighbour {
-  std::string name;  // of the command; safe to print
-  double cores = 0;  // on average while somebody looked
-};
-
-// A moment that a person named with `sonde ctl mark`.
-struct Mark {
-  int64_t time_ns = 0;
-  std::string_view text;  // of the store's strings, not escaped
 };
 
 // What recording cost.

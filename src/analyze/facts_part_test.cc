@@ -5,6 +5,7 @@
 #include "analyze/facts.h"
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
+#include "analyze/pattern/part_series.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
 #include "analyze/shape.h"

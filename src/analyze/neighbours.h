@@ -2,15 +2,10 @@
 #define SONDE_ANALYZE_NEIGHBOURS_H_
 
 #include <string>
-#include <vector>
 
 #include "analyze/facts.h"
 
 namespace sonde {
-
-// Who worked beside the run, most first, three at most. What the trace says is
-// checked: names are made safe to print, numbers that cannot be are left out.
-std::vector<Neighbour> NeighboursOf(const Store& store);
 
 // For a sentence that has said how much the others used together:
 // "gzip 1.02 cores, cc1 0.40 cores". Empty if nobody was seen.

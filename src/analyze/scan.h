@@ -16,13 +16,6 @@
 
 namespace sonde {
 
-// Whether a network counter is of the command's own namespace, by its label:
-// those of others that have an interface of the same name end with "@" and a
-// number. The same bytes may pass both.
-inline bool OfOwnNetwork(std::string_view label) {
-  return label.find('@') == std::string_view::npos;
-}
-
 // One series over the whole recording. Values that cannot be are not counted.
 struct SeriesStat {
   uint64_t values = 0;

@@ -1,11 +1,19 @@
 #ifndef SONDE_ANALYZE_SESSION_EVENTS_H_
 #define SONDE_ANALYZE_SESSION_EVENTS_H_
 
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "analyze/facts.h"
+#include "store/store.h"
 
 namespace sonde {
+
+// A moment that a person named with `sonde ctl mark`.
+struct Mark {
+  int64_t time_ns = 0;
+  std::string_view text;  // of the store's strings, not escaped
+};
 
 // What people told the recording while it ran (`sonde ctl`), in time order.
 struct SessionEvents {

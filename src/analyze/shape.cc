@@ -88,6 +88,22 @@ Phases PhasesWithStills(const RunSeries& run) {
 
 }  // namespace
 
+PatternContext ContextOf(const Facts& facts, const RegularSeries& series) {
+  PatternContext out;
+  if (series.name == "tree_cpu") {
+    out.full_scale = facts.run.capacity_cores;
+    out.limit = facts.run.cpu_limit_cores;
+    out.one_core = 1;
+  } else if (series.name == "busiest_thread") {
+    out.full_scale = 1;
+  } else if (series.name == "machine_cpu" || series.name == "iowait") {
+    if (facts.machine.cores > 0) out.full_scale = facts.machine.cores;
+  } else if (series.unit == "share") {
+    out.full_scale = 1;
+  }
+  return out;
+}
+
 RunShape ShapeOf(const Facts& facts) {
   const RunSeries& run = *facts.series;
   RunShape out;

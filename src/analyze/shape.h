@@ -9,6 +9,10 @@
 
 namespace sonde {
 
+// What is known about the full scale and limit of one of these series; what
+// held it back is not.
+PatternContext ContextOf(const Facts& facts, const RegularSeries& series);
+
 // One of the run's series, and what it looks like.
 struct SeriesShape {
   const RegularSeries* series = nullptr;  // of facts.series

@@ -13,8 +13,6 @@ namespace sonde {
 namespace {
 
 constexpr double kMaxTrim = 0.2;
-// Half of what it does at its busiest (but for the busiest tenth) is work.
-constexpr double kWorkLevel = 0.5;
 
 // A command line of fewer characters says nothing beside a name.
 constexpr size_t kMinShown = 8;
@@ -71,11 +69,12 @@ Steady SteadyOf(const Facts& facts) {
     return out;
   }
   double known_ns = 0;
-  std::vector<double> levels;
+  RegularSeries cores;
   for (const CpuWindow& w : facts.windows) {
     if (!w.judged) continue;
     out.windows.push_back(&w);
-    levels.push_back(w.tree_cores);
+    cores.values.push_back(w.tree_cores);
+    cores.known.push_back(1);
     known_ns += Ns(w);
   }
   const double ticks = static_cast<double>(facts.ticks) * known_ns /
@@ -87,26 +86,10 @@ Steady SteadyOf(const Facts& facts) {
                     FormatDuration(static_cast<int64_t>(known_ns)));
     return out;
   }
-  const auto p90 =
-      levels.begin() + static_cast<ptrdiff_t>((levels.size() - 1) * 9 / 10);
-  std::nth_element(levels.begin(), p90, levels.end());
-  const double work = *p90 * kWorkLevel;
-  const auto trim = [&](auto first, auto last) {
-    double trimmed = 0;
-    for (; first != last && (*first)->tree_cores < work; ++first) {
-      trimmed += Ns(**first);
-      if (trimmed > known_ns * kMaxTrim) break;
-    }
-    return first;
-  };
-  const auto begin = trim(out.windows.begin(), out.windows.end());
-  const auto end =
-      trim(out.windows.rbegin(), std::make_reverse_iterator(begin)).base();
-  out.windows = std::vector<const CpuWindow*>(begin, end);
-  if (out.windows.empty()) {
-    out.not_enough_data = "there is no time in which it worked steadily";
-    return out;
-  }
+  const auto [from, to] = WorkingPart(cores, kMaxTrim, kMaxTrim);
+  out.windows.resize(to);
+  out.windows.erase(out.windows.begin(),
+                    out.windows.begin() + static_cast<ptrdiff_t>(from));
   out.from_ns = out.windows.front()->from_ns;
   out.to_ns = out.windows.back()->to_ns;
   for (const CpuWindow* w : out.windows)

@@ -1,7 +1,6 @@
 #include "analyze/steady_series.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "analyze/scan.h"
 
@@ -18,12 +17,7 @@ double SeriesView::At(size_t window, double unknown) const {
                                                       : unknown;
 }
 
-double SeriesView::Mean() const {
-  const std::vector<double> values = part_.KnownValues();
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) /
-         static_cast<double>(values.size());
-}
+double SeriesView::Mean() const { return part_.Mean(); }
 
 double SeriesView::QuantileAt(double q) const {
   return Quantile(part_.KnownValues(), q);

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "analyze/pattern/gaps.h"
-#include "analyze/scan.h"
 
 namespace sonde {
 namespace {
@@ -208,15 +207,6 @@ TimeRange CounterSums::Reach(const Store& store, const Grid& grid) {
   if (__builtin_add_overflow(grid.end_ns, Gaps(store).Longest(), &end_ns))
     end_ns = INT64_MAX;
   return {grid.begin_ns, end_ns};
-}
-
-std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
-                                       const std::vector<CounterSum>& sums) {
-  CounterSums out(*facts.store, facts.run, grid, sums);
-  CounterReplay replay(*facts.store, CounterSums::Reach(*facts.store, grid));
-  out.Join(replay);
-  replay.Run();
-  return out.Take();
 }
 
 }  // namespace sonde

@@ -8,12 +8,18 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/facts.h"
 #include "analyze/pattern/series.h"
 #include "analyze/series/span.h"
 #include "store/counter_replay.h"
 
 namespace sonde {
+
+// Whether a network counter is of the command's own namespace, by its label:
+// those of others that have an interface of the same name end with "@" and a
+// number. The same bytes may pass both.
+inline bool OfOwnNetwork(std::string_view label) {
+  return label.find('@') == std::string_view::npos;
+}
 
 // A regular series, and the counters that it is the sum of.
 struct CounterSum {
@@ -53,10 +59,6 @@ class CounterSums {
   class Handler;
   std::unique_ptr<Handler> handler_;
 };
-
-// The same with a replay of its own, over the chunks of the grid's time.
-std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
-                                       const std::vector<CounterSum>& sums);
 
 }  // namespace sonde
 

@@ -4,9 +4,6 @@
 #include <numeric>
 #include <set>
 
-#include "analyze/pattern/counter_pass.h"
-#include "analyze/pattern/run_series.h"
-
 namespace sonde {
 namespace {
 
@@ -30,7 +27,51 @@ void CutToLife(RegularSeries& series, const Process& process) {
   }
 }
 
+// On a replay of its own, over the chunks of the grid's time.
+RunSeries ReadRun(const Facts& facts, const Grid& grid, bool fine) {
+  RunSeriesReader reader(*facts.store, facts.run, grid, fine);
+  CounterReplay replay(*facts.store, CounterSums::Reach(*facts.store, grid));
+  reader.Join(replay);
+  replay.Run();
+  RunSeries out = reader.Take(fine ? std::vector<CpuWindow>() : facts.windows);
+  PutAccelerator(facts.devices, *facts.series, out);
+  return out;
+}
+
 }  // namespace
+
+RegularSeries JudgedOf(const Facts& facts, RegularSeries series) {
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (facts.run.Judges(series.grid.TimeOf(i))) break;
+    series.known[i] = 0;
+    series.values[i] = 0;
+  }
+  return series;
+}
+
+RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
+  const int64_t width =
+      facts.windows.empty()
+          ? 1
+          : Elapsed(facts.windows[0].from_ns, facts.windows[0].to_ns);
+  const Grid grid =
+      Grid::Over(std::max(range.begin_ns, facts.run.begin_ns),
+                 std::min(range.end_ns, facts.run.end_ns), width, max_windows);
+  return grid.size() == 0 ? RunSeries{grid, {}} : ReadRun(facts, grid, false);
+}
+
+RunSeries FineSeriesOf(const Facts& facts, const Grid& grid) {
+  return ReadRun(facts, grid, true);
+}
+
+std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
+                                       const std::vector<CounterSum>& sums) {
+  CounterSums out(*facts.store, facts.run, grid, sums);
+  CounterReplay replay(*facts.store, CounterSums::Reach(*facts.store, grid));
+  out.Join(replay);
+  replay.Run();
+  return out.Take();
+}
 
 std::vector<Link> LinksOf(const Facts& facts) {
   std::set<std::string> labels;

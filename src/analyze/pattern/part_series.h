@@ -6,12 +6,30 @@
 #include <vector>
 
 #include "analyze/facts.h"
-#include "analyze/pattern/series.h"
+#include "analyze/pattern/run_series.h"
 
 namespace sonde {
 
-// The parts of some series of a run (run_series.h), on its grid. Each function
-// reads the store once more, so a rule asks only if the sum is worth it.
+// A series as the verdict sees it: what came before the part of the run that is
+// judged is not known.
+RegularSeries JudgedOf(const Facts& facts, RegularSeries series);
+
+// What follows reads the store once more, so a rule asks only if what all have
+// together (facts.series) is worth it.
+
+// The series of a part of the run. Its windows are finer than those of the
+// whole, down to those of facts.windows.
+RunSeries RunSeriesOf(const Facts& facts, TimeRange range = {},
+                      size_t max_windows = Grid::kMaxWindows);
+
+// Those of the counters, on any grid: for a part of a run that is too long for
+// facts.windows to be as fine as its samples. The CPU's series but tree_cpu are
+// not there.
+RunSeries FineSeriesOf(const Facts& facts, const Grid& grid);
+
+// Sums of counters, on any grid.
+std::vector<RegularSeries> SumCounters(const Facts& facts, const Grid& grid,
+                                       const std::vector<CounterSum>& sums);
 
 // One network interface. What was not collected has no known window.
 struct Link {

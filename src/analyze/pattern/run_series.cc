@@ -4,13 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
-#include "analyze/accelerators.h"
 #include "analyze/pattern/cgroup_sums.h"
-#include "analyze/pattern/counter_pass.h"
-#include "analyze/scan.h"
 
 namespace sonde {
 namespace {
@@ -19,8 +15,6 @@ constexpr auto kProcess = Series::Scope::kProcess;
 constexpr auto kThread = Series::Scope::kThread;
 constexpr auto kMachine = Series::Scope::kMachine;
 constexpr auto kDevice = Series::Scope::kDevice;
-
-using Devices = std::vector<DeviceFacts>;
 
 constexpr std::string_view kDiskBusy = "disk_busy_ns";
 constexpr size_t kMaxDisks = 64;
@@ -88,8 +82,9 @@ void PutDisks(const Store& store, const CounterSum& each,
 }
 
 // The fixed ones, then those of the cgroups and devices that this trace has.
-std::vector<CounterSum> SourcesOf(const Store& store) {
+std::vector<CounterSum> SourcesOf(const Store& store, bool fine) {
   std::vector<CounterSum> out;
+  if (fine) out.push_back({"tree_cpu", "cores", kProcess, "cpu_ns", 1});
   for (const CounterSum& one : FixedSources())
     if (one.counter == kDiskBusy)
       PutDisks(store, one, out);
@@ -136,35 +131,6 @@ std::vector<RegularSeries> CpuSeries(const std::vector<CpuWindow>& windows,
   return out;
 }
 
-// How busy each accelerator is, by index.
-std::map<uint32_t, const RegularSeries*> BusySeries(const RunSeries& run,
-                                                    const Devices& devices) {
-  std::map<uint32_t, const RegularSeries*> out;
-  for (const DeviceFacts& device : devices)
-    if (const RegularSeries* const busy =
-            run.Find(fmt::format("gpu{}_busy", device.index)))
-      out[device.index] = busy;
-  return out;
-}
-
-// Those that the run used; if it used none, those that ever work; else all.
-// Of eight devices seven may be somebody else's, or nobody's.
-std::vector<const RegularSeries*> BusyOfTheRun(const Devices& devices,
-                                               const RunSeries& whole,
-                                               const RunSeries& run) {
-  const auto all = BusySeries(run, devices);
-  std::vector<const RegularSeries*> out;
-  for (const Accelerator& one : UsedDevices(devices, whole))
-    if (const auto at = all.find(one.facts->index); at != all.end())
-      out.push_back(at->second);
-  for (const bool working : {true, false}) {
-    if (!out.empty()) break;
-    for (const auto& [index, busy] : all)
-      if (!working || MeanOf(*busy) > 0) out.push_back(busy);
-  }
-  return out;
-}
-
 // What was collected; those of one name become one.
 void Put(RegularSeries& series, RunSeries& run) {
   if (series.KnownCount() == 0) return;
@@ -183,9 +149,9 @@ const RegularSeries* RunSeries::Find(std::string_view name) const {
 }
 
 RunSeriesReader::RunSeriesReader(const Store& store, const RunSpan& run,
-                                 const Grid& grid)
+                                 const Grid& grid, bool fine)
     : grid_(grid),
-      sources_(SourcesOf(store)),
+      sources_(SourcesOf(store, fine)),
       sums_(store, run, grid, sources_) {}
 
 void RunSeriesReader::Join(CounterReplay& replay) { sums_.Join(replay); }
@@ -210,32 +176,6 @@ RunSeries RunSeriesReader::Take(const std::vector<CpuWindow>& windows) {
   return out;
 }
 
-void PutAccelerator(const std::vector<DeviceFacts>& devices,
-                    const RunSeries& whole, RunSeries& out) {
-  const std::vector<const RegularSeries*> busy =
-      BusyOfTheRun(devices, whole, out);
-  if (!busy.empty())
-    out.all.push_back(MeanOfAll(busy, out.grid, "accelerator", "share"));
-}
-
-RunSeries RunSeriesOf(const Facts& facts, TimeRange range, size_t max_windows) {
-  const int64_t width =
-      facts.windows.empty()
-          ? 1
-          : Elapsed(facts.windows[0].from_ns, facts.windows[0].to_ns);
-  const Grid grid =
-      Grid::Over(std::max(range.begin_ns, facts.run.begin_ns),
-                 std::min(range.end_ns, facts.run.end_ns), width, max_windows);
-  if (grid.size() == 0) return {grid, {}};
-  RunSeriesReader reader(*facts.store, facts.run, grid);
-  CounterReplay replay(*facts.store, CounterSums::Reach(*facts.store, grid));
-  reader.Join(replay);
-  replay.Run();
-  RunSeries out = reader.Take(facts.windows);
-  PutAccelerator(facts.devices, *facts.series, out);
-  return out;
-}
-
 RegularSeries ComputingOf(const RunSeries& series) {
   const RegularSeries* const cpu = series.Find("tree_cpu");
   const RegularSeries* const system = series.Find("tree_system");
@@ -243,42 +183,6 @@ RegularSeries ComputingOf(const RunSeries& series) {
   for (size_t i = 0; system != nullptr && i < out.size(); ++i)
     if (system->known[i])
       out.values[i] = std::max(0.0, out.values[i] - system->values[i]);
-  return out;
-}
-
-RegularSeries JudgedOf(const Facts& facts, RegularSeries series) {
-  for (size_t i = 0; i < series.size(); ++i) {
-    if (facts.run.Judges(series.grid.TimeOf(i))) break;
-    series.known[i] = 0;
-    series.values[i] = 0;
-  }
-  return series;
-}
-
-RunSeries FineSeriesOf(const Facts& facts, const Grid& grid) {
-  RunSeries out;
-  out.grid = grid;
-  std::vector<CounterSum> sources = SourcesOf(*facts.store);
-  sources.insert(sources.begin(), {"tree_cpu", "cores", kProcess, "cpu_ns", 1});
-  for (RegularSeries& series : SumCounters(facts, grid, sources))
-    Put(series, out);
-  PutAccelerator(facts.devices, *facts.series, out);
-  return out;
-}
-
-PatternContext ContextOf(const Facts& facts, const RegularSeries& series) {
-  PatternContext out;
-  if (series.name == "tree_cpu") {
-    out.full_scale = facts.run.capacity_cores;
-    out.limit = facts.run.cpu_limit_cores;
-    out.one_core = 1;
-  } else if (series.name == "busiest_thread") {
-    out.full_scale = 1;
-  } else if (series.name == "machine_cpu" || series.name == "iowait") {
-    if (facts.machine.cores > 0) out.full_scale = facts.machine.cores;
-  } else if (series.unit == "share") {
-    out.full_scale = 1;
-  }
   return out;
 }
 

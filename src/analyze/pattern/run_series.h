@@ -4,10 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/facts.h"
 #include "analyze/pattern/counter_pass.h"
-#include "analyze/pattern/pattern.h"
 #include "analyze/pattern/series.h"
+#include "analyze/scan.h"
 
 namespace sonde {
 
@@ -50,7 +49,7 @@ namespace sonde {
 //                            gpu0_throttle_heat (shares of the time in which it
 //                            gave any reason, that one)
 //   accelerator     share    the mean of gpuN_busy over the devices that the
-//                            run used (accelerators.h); if it used none, over
+//                            run used (device_facts.h); if it used none, over
 //                            those that ever work
 //
 // What was never collected is not there.
@@ -67,7 +66,10 @@ struct RunSeries {
 // run was. The store must outlive it.
 class RunSeriesReader {
  public:
-  RunSeriesReader(const Store& store, const RunSpan& run, const Grid& grid);
+  // `fine`: tree_cpu comes from the counters too, for a grid that is finer than
+  // any windows; the CPU's other series are not there.
+  RunSeriesReader(const Store& store, const RunSpan& run, const Grid& grid,
+                  bool fine = false);
 
   void Join(CounterReplay& replay);
   // When the replay is over; once. The CPU's series are those of `windows`.
@@ -79,32 +81,9 @@ class RunSeriesReader {
   CounterSums sums_;
 };
 
-// Adds `accelerator`. Which devices the run used is told by `whole`, the series
-// of the whole run.
-void PutAccelerator(const std::vector<DeviceFacts>& devices,
-                    const RunSeries& whole, RunSeries& out);
-
-// The series of a part of the run, read from the store once more. Its windows
-// are finer than those of the whole, down to those of facts.windows.
-RunSeries RunSeriesOf(const Facts& facts, TimeRange range = {},
-                      size_t max_windows = Grid::kMaxWindows);
-
 // tree_cpu without tree_system: the program's own code, without the kernel's
 // work for it. All of it if the kernel's part was not collected.
 RegularSeries ComputingOf(const RunSeries& series);
-
-// A series as the verdict sees it: what came before the part of the run that is
-// judged is not known.
-RegularSeries JudgedOf(const Facts& facts, RegularSeries series);
-
-// Those of the counters, on any grid: for a part of a run that is too long for
-// facts.windows to be as fine as its samples. The CPU's series but tree_cpu are
-// not there.
-RunSeries FineSeriesOf(const Facts& facts, const Grid& grid);
-
-// What is known about the full scale and limit of one of these series; what
-// held it back is not.
-PatternContext ContextOf(const Facts& facts, const RegularSeries& series);
 
 }  // namespace sonde
 

@@ -9,7 +9,10 @@
 #include "analyze/made_run.h"
 #include "analyze/made_text.h"
 #include "analyze/pattern/cgroup_sums.h"
+#include "analyze/pattern/part_series.h"
+#include "analyze/shape.h"
 #include "base/check.h"
+#include "store/test_trace.h"
 
 namespace sonde {
 namespace {
@@ -355,16 +358,8 @@ TEST_F(CountersTest, WhoEndedInALostChunkHasEnded) {
     if (i % 10 == 9) w_->Seal();
   }
   CHECK(w_->Close().ok());
-  // The fifth chunk, ticks 40 to 49, is damaged.
-  {
-    const auto whole = Store::OfBytes(bytes_, "made");
-    CHECK(whole.ok());
-    const FrameRef& chunk = whole.value()->counter_chunks()[4];
-    CHECK(chunk.counters.first_ordinal == 40);
-    bytes_ = std::make_shared<std::string>(*bytes_);
-    (*bytes_)[static_cast<size_t>(chunk.offset) + kFrameHeaderSize] ^= 1;
-  }
-  auto store = Store::OfBytes(bytes_, "made");
+  // The fifth chunk, ticks 40 to 49.
+  auto store = Store::OfBytes(WithDamagedCounters(bytes_, {4}), "made");
   CHECK(store.ok());
   const RunSeries series = RunSeriesOf(FactsOf(store.Take()));
   const RegularSeries memory = *series.Find("tree_memory");

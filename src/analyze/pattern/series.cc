@@ -56,6 +56,16 @@ std::vector<double> RegularSeries::KnownValues() const {
   return out;
 }
 
+double RegularSeries::Mean() const {
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < size(); ++i) {
+    if (!known[i]) continue;
+    sum += values[i];
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
 RegularSeries RegularSeries::Part(size_t from, size_t to) const {
   to = std::min(to, size());
   from = std::min(from, to);
@@ -89,6 +99,25 @@ RegularSeries RegularSeries::Coarse(size_t max_windows) const {
     out.known.push_back(is_known ? 1 : 0);
   }
   return out;
+}
+
+std::pair<size_t, size_t> WorkingPart(const RegularSeries& series,
+                                      double max_begin, double max_end) {
+  size_t from = 0, to = series.size();
+  constexpr double kWorkLevel = 0.5;
+  const std::vector<double> levels = series.KnownValues();
+  if (levels.empty()) return {from, to};
+  const double work = Quantile(levels, 0.9) * kWorkLevel;
+  const auto works = [&](size_t i) {
+    return series.known[i] && series.values[i] >= work;
+  };
+  const auto most = [&](double share) {
+    return static_cast<size_t>(share * static_cast<double>(series.size()));
+  };
+  while (from < most(max_begin) && !works(from)) ++from;
+  while (to > from + 1 && series.size() - to < most(max_end) && !works(to - 1))
+    --to;
+  return {from, to};
 }
 
 void Join(RegularSeries& series, const RegularSeries& other) {

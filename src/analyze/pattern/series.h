@@ -50,6 +50,8 @@ struct RegularSeries {
   size_t KnownCount() const;
   // Values of the known windows, in time order.
   std::vector<double> KnownValues() const;
+  // Of the known windows; 0 of none.
+  double Mean() const;
   // The windows [from, to).
   RegularSeries Part(size_t from, size_t to) const;
   // With several windows in one, so that there are at most so many. One is
@@ -63,6 +65,13 @@ struct RegularSeries {
 // `grid`, or are empty.
 RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
                         const Grid& grid, std::string name, std::string unit);
+
+// The windows [first, second) in which there is work: from the first that has
+// half of the level that a tenth of them exceeds, to the last. At most these
+// shares of the windows are left out at the begin and at the end. Everything
+// that is judged without its start-up and its winding down asks here.
+std::pair<size_t, size_t> WorkingPart(const RegularSeries& series,
+                                      double max_begin, double max_end);
 
 // Joins another series of the same name, of another cgroup or disk. Bytes are
 // summed. Of shares of time each window has the largest: a thread that two

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "analyze/pattern/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "analyze/steady_series.h"

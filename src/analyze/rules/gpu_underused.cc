@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "analyze/accelerators.h"
+#include "analyze/pattern/part_series.h"
 #include "analyze/pattern/period.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"

@@ -15,6 +15,7 @@
 
 #include "analyze/ends.h"
 #include "analyze/pattern/counter_pass.h"
+#include "analyze/pattern/part_series.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "analyze/pattern/part_series.h"
 #include "analyze/pattern/run_series.h"
 #include "analyze/scan.h"
 
