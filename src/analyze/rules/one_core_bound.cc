@@ -161,15 +161,17 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
                      who, named ? fmt::format(" (tid {})", t->row.tid) : "",
                      ran < kNearlyAlways ? ", or was ready for one," : "",
                      time * 100, FormatShare(ran)));
-  const MaybeNumber share = t != nullptr   ? t->cpu_share
-                            : p != nullptr ? p->cpu_share
-                                           : MaybeNumber();
+  // Of the run's CPU time; below 0: not known.
+  const double share = t != nullptr   ? t->cpu_share.value_or(-1)
+                       : p != nullptr ? p->cpu_share.value_or(-1)
+                                      : -1;
   PutNumber(f, "thread_cores", ran, Unit::kCores);
-  PutNumber(f, "cpu_share", share, Unit::kShare);
-  if (share)
+  if (share >= 0) {
+    PutNumber(f, "cpu_share", std::min(1.0, share), Unit::kShare);
     SayOfRun(f, judge.facts,
              fmt::format("It used {} of all CPU time of the run.",
-                         FormatShare(std::min(1.0, *share))));
+                         FormatShare(std::min(1.0, share))));
+  }
   const std::string slice = AddSliceOfThread(judge, key, f);
   const std::string most =
       slice.empty() ? "" : fmt::format(", most of all with `{}`,", slice);
