@@ -72,7 +72,7 @@ TrackSlices TrackOf(const Store& store, uint32_t id,
   return out;
 }
 
-std::vector<CounterFacts> CountersOf(const Store& store) {
+std::vector<CounterFacts> CountersOf(const Store& store, uint64_t& left_out) {
   struct Sum {
     uint64_t values = 0;
     double min = 0, max = 0, last = 0, integral = 0, seconds = 0;
@@ -106,6 +106,10 @@ std::vector<CounterFacts> CountersOf(const Store& store) {
   }
   std::vector<CounterFacts> out;
   for (const auto& [id, sum] : sums) {
+    if (out.size() == AnnotationFacts::kMostCounters) {
+      ++left_out;
+      continue;
+    }
     const Series& row = store.series().at(id);
     out.push_back({row.scope_id, std::string(store.Str(row.name)),
                    std::string(store.Str(row.unit)), sum.values, sum.min,
@@ -137,7 +141,7 @@ AnnotationFacts AnnotationsOf(const Store& store) {
                    [](const TrackSlices& a, const TrackSlices& b) {
                      return a.self_ns > b.self_ns;
                    });
-  out.counters = CountersOf(store);
+  out.counters = CountersOf(store, out.counters_left_out);
   return out;
 }
 

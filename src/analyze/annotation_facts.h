@@ -47,6 +47,10 @@ struct AnnotationFacts {
   std::vector<SliceFacts> slices;      // most self time first
   std::vector<TrackSlices> tracks;     // likewise
   std::vector<CounterFacts> counters;  // by process and name
+  // Beyond the first kMostCounters of the trace, which no program has: a file
+  // may name half a million.
+  uint64_t counters_left_out = 0;
+  static constexpr size_t kMostCounters = 100'000;
 };
 
 AnnotationFacts AnnotationsOf(const Store& store);

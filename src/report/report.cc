@@ -31,6 +31,10 @@ Report ReportOf(std::shared_ptr<const Store> store,
   report.judgement = Judge(report.facts, rules);
   report.shape = ShapeOf(report.facts);
   report.losses = store->losses();
+  if (const uint64_t count = report.facts.said.counters_left_out; count > 0)
+    report.losses.push_back({"counters-left-out",
+                             "counters of the program that are not listed",
+                             count, kNoTime, kNoTime});
   report.command = CommandWords(*store);
   for (const auto& [ordinal, row] : store->rows().not_collected)
     if (!row.source.empty()) report.not_collected.push_back(row);

@@ -31,7 +31,8 @@ SONDE, BUILD = SONDE.resolve(), BUILD.resolve()
 BASE = 5_000_000_000_123
 SLICES, INSTANTS = 681, 3
 TABLES = ["slice", "instant", "counter", "series", "process", "thread", "track",
-          "stack", "arg", "flow", "run", "clock", "loss"]
+          "device", "module", "sample", "stack", "arg", "flow", "run", "clock", "loss",
+          "not_collected"]
 
 
 def run_sonde(*args, **options):

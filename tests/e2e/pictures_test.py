@@ -55,7 +55,7 @@ series 3 scope=process:2 name=cpu_ns
 series 4 scope=machine name=net_rx_bytes label="{EVIL}" kind=total
 series 5 scope=device:0 name=gpu_busy_pct label="{EVIL}" unit="{EVIL}" group=5
 series 6 scope=device:0 name="{EVIL}" label=x unit="{EVIL}" group=5
-series 7 scope=process:1 name="{EVIL}" unit="{EVIL}" group=9
+series 7 scope=process:1 name="{EVIL}" unit="{EVIL}" group=9 source=api
 ramp 1 from=0 to=3s slope=0.1s/s
 ramp 1 from=3100ms to=20s value=480ms slope=1.8s/s
 ramp 2 from=0 to=3s slope=0.1s/s
