@@ -32,7 +32,7 @@ struct Line {
 }  // namespace
 
 // One follower for each member of a line, under its slot.
-class LineReader::Handler : public CounterHandler {
+class LineReader::Handler final : public CounterHandler {
  public:
   Handler(const Store& store, const RunSpan& run, const Grid& grid,
           std::vector<LineSpec> specs)

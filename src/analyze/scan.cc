@@ -76,7 +76,7 @@ double PeriodOf(const Store& store) {
 }  // namespace
 
 // One follower for each series, under its slot.
-class Scanner::Handler : public CounterHandler {
+class Scanner::Handler final : public CounterHandler {
  public:
   Handler(const Store& store, const RunSpan& run, int64_t width_ns)
       : store_(store),

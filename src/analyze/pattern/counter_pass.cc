@@ -38,7 +38,7 @@ struct Group {
 
 }  // namespace
 
-class CounterSums::Handler : public CounterHandler {
+class CounterSums::Handler final : public CounterHandler {
  public:
   Handler(const Store& store, const RunSpan& run, const Grid& grid,
           std::vector<CounterSum> sums)
