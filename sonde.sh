@@ -185,7 +185,7 @@ cmd_check() {
 }
 
 cmd_bench() {
-  need core test bench
+  need core test bench >&2
   build release >&2
   exec "$python" "$root/tests/bench/run.py" "$@"
 }

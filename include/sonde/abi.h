@@ -79,6 +79,20 @@ enum sonde_arg_type {
   SONDE_ARG_GLOBAL = 39   /* its flow or range id is known to other processes */
 };
 
+/* Whose time a slice is. A device works beside the host: on a SONDE_TRACK_QUEUE
+ * the time of one is never added to that of the other. */
+enum sonde_class {
+  SONDE_CLASS_PROGRAM = 0,
+  SONDE_CLASS_CALL = 1, /* into a library that somebody watches */
+  SONDE_CLASS_DEVICE = 2,
+  SONDE_CLASS_OPERATOR = 3 /* of a model */
+};
+
+enum sonde_track_kind {
+  SONDE_TRACK_ROW = 0,
+  SONDE_TRACK_QUEUE = 1 /* of a device: all on it is of SONDE_CLASS_DEVICE */
+};
+
 enum {
   SONDE_MAX_TEXT = 1024, /* bytes of a name, a text or a block of bytes */
   SONDE_MAX_WORDS = 255, /* of one record */

@@ -84,6 +84,17 @@ SONDE_GET(uint32_t, label,
 SONDE_GET(uint32_t, track,
           (const char* name, uint32_t clock, uint32_t parent, uint32_t order),
           (name, clock, parent, order))
+/* The same for whoever speaks on a program's behalf, such as a wrapper of a
+ * library. `cls` is of enum sonde_class, `kind` of enum sonde_track_kind,
+ * `source` a short word for the speaker ("nvtx"), null for the program. */
+SONDE_GET(uint32_t, label_of,
+          (const char* name, const char* category, uint32_t argb, uint32_t cls,
+           const char* source),
+          (name, category, argb, cls, source))
+SONDE_GET(uint32_t, track_of,
+          (const char* name, uint32_t clock, uint32_t parent, uint32_t order,
+           uint32_t kind, const char* source),
+          (name, clock, parent, order, kind, source))
 /* A clock that is not ours, such as a device's. Say sonde_clock_pair() now and
  * then: at least at its beginning and at its end. */
 SONDE_GET(uint32_t, clock, (const char* name, uint64_t ticks_per_second),

@@ -1,5 +1,5 @@
-// CHECK states what must hold for the next line to make sense. It stays on in
-// release builds. Use Result for what the world can do to us, CHECK for what
+// CHECK states what must hold for the next line to make sense. CHECK stays on
+// in release builds. Use Result for what the world can do to us, CHECK for what
 // only we can do to ourselves. Never CHECK inside the target process.
 
 #ifndef SONDE_BASE_CHECK_H_

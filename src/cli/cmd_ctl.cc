@@ -16,7 +16,7 @@
 namespace sonde {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCtlHelp[] =
     R"(usage: sonde ctl REQUEST [--session TRACE|PID|DIR] [--json]
 
   sonde ctl status              what is being recorded, since when; of all
@@ -27,13 +27,12 @@ constexpr char kHelp[] =
   sonde ctl stop                end the recording; the command goes on
 
   --session TRACE|PID|DIR
-                  which recording, if there are several: the trace it writes,
-                  the process id of its `sonde run` or `sonde watch`, or its
-                  directory
+                  which recording, if there are several: its trace, the process
+                  id of its `sonde run` or `sonde watch`, or its directory
   --json          the answer as JSON
   -h, --help      this text
 
-Inside a recorded command, its own recording is meant.
+Inside a recorded command, requests go to the command's own recording.
 )";
 
 constexpr char kSilent[] = "not answering";
@@ -189,7 +188,7 @@ Result<int> RunCtl(const Args& args) {
   app.add_flag("-h,--help", help);
   TRY(const bool parsed, ParseArgs(app, args));
   if (!parsed || help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(kCtlHelp, stdout);
     return 0;
   }
   const bool known = verb == "pause" || verb == "resume" || verb == "mark" ||

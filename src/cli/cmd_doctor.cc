@@ -49,7 +49,7 @@ void PrintText() {
 
 Result<int> RunDoctor(const Args& args) {
   CLI::App app(
-      "What can be recorded here, what not, and the one command that "
+      "Says what can be recorded here, and for the rest the command that "
       "enables it.",
       "doctor");
   bool json = false;

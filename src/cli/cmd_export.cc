@@ -93,8 +93,8 @@ Result<int> RunExport(const Args& args) {
   std::string trace, to;
   ExportOptions options;
   bool json = false;
-  CLI::App app{"Writes a trace in a form other tools read", "export"};
-  app.add_option("TRACE", trace, "the trace; the newest here if not given");
+  CLI::App app{"Writes a trace in a form that other tools read.", "export"};
+  app.add_option("TRACE", trace, "a trace (default: the newest here)");
   app.add_option("--to", to, "one of: " + Names(ExportFormats()))
       ->required()
       ->type_name("FORMAT");

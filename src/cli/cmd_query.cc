@@ -9,6 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analyze/verdict/finding_tables.h"
+#include "base/shell_word.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -203,8 +205,8 @@ Result<std::unique_ptr<Printer>> MakePrinter(bool json, bool csv) {
   return std::unique_ptr<Printer>(new TablePrinter());
 }
 
-void PrintTables() {
-  for (const TableInfo& table : Tables()) {
+void PrintTables(const std::vector<TableInfo>& tables) {
+  for (const TableInfo& table : tables) {
     std::string parameters, columns;
     for (const TableInfo::Column& column : table.columns) {
       std::string& list = column.parameter ? parameters : columns;
@@ -245,6 +247,16 @@ void PrintSeries(const Store& store) {
                count);
 }
 
+// Something to ask a trace that it has an answer to.
+const char* Example(const Store& store) {
+  if (!store.TopOps().empty()) return "SELECT * FROM top_ops() LIMIT 10";
+  if (!store.processes().empty())
+    return "SELECT id, name, cpu_ns FROM process ORDER BY cpu_ns DESC LIMIT 10";
+  if (!store.series().empty())
+    return "SELECT name, label, unit FROM series LIMIT 10";
+  return "SELECT * FROM run";
+}
+
 // The tables, and the series of the trace that is named or newest here.
 Result<int> TellTables(const Args& words) {
   if (words.size() > 1)
@@ -253,7 +265,8 @@ Result<int> TellTables(const Args& words) {
   const auto path = words.empty() ? NewestTrace() : words[0];
   const auto store = path.ok() ? Store::Open(path.value()) : path.error();
   if (!words.empty() && !store.ok()) return store.error();
-  PrintTables();
+  PrintTables(Tables());
+  PrintTables(Tables(FindingTables(nullptr)));
   if (store.ok())
     PrintSeries(*store.value());
   else
@@ -282,21 +295,23 @@ Result<int> RunQuery(const Args& args) {
   if (tables) return TellTables(words);
   if (words.empty() || words.size() > 2)
     return Error{Error::Kind::kUsage, "query takes a trace and one SQL text",
-                 "sonde query run.sonde 'SELECT * FROM top_ops() LIMIT 10'"};
+                 "sonde query run.sonde 'SELECT * FROM process LIMIT 10'"};
   const auto timeout_ns = ParseDuration(timeout, kNsPerSec);
   if (!timeout_ns)
     return Error{Error::Kind::kUsage, "--timeout " + timeout + ": not a time",
                  "for example --timeout 5s"};
   if (words.size() == 1) {
-    if (LooksLikeTracePath(words[0]))
-      return Error{
-          Error::Kind::kUsage, "query: what about " + words[0] + "?",
-          "sonde query " + words[0] + " 'SELECT * FROM top_ops() LIMIT 10'"};
+    if (LooksLikeTracePath(words[0])) {
+      TRY(const auto store, Store::Open(words[0]));
+      return Error{Error::Kind::kUsage, "query: what about " + words[0] + "?",
+                   fmt::format("sonde query {} '{}'", ShellWord(words[0], 4096),
+                               Example(*store))};
+    }
     TRY(const std::string newest, NewestTrace());
     words.insert(words.begin(), newest);
   }
   TRY(const auto store, Store::Open(words[0]));
-  TRY(const auto database, Database::Open(store));
+  TRY(const auto database, Database::Open(store, FindingTables(store)));
 
   using Cut = QuerySummary::Cut;
   TRY(const auto printer, MakePrinter(json, csv));

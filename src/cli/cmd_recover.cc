@@ -18,19 +18,19 @@
 namespace sonde {
 namespace {
 
-constexpr char kHelp[] = R"(usage: sonde recover [TRACE] [OPTIONS]
+constexpr char kRecoverHelp[] = R"(usage: sonde recover [TRACE] [OPTIONS]
 
   sonde recover                 finish the recording that was killed
-  sonde recover train.sonde     the one that wrote this trace
-  sonde recover --list          which there are
+  sonde recover train.sonde     finish the recording of this trace
+  sonde recover --list          list the recordings that were killed
 
-When `sonde run` or `sonde watch` itself is killed, what it records goes on, and
-what was recorded until then is safe. This puts it together: the trace, its
-journal, and what programs have recorded about themselves since, which lies in
-memory until the machine is started anew or a day has passed. Programs that
-still run go on, and record no more.
+When `sonde run` or `sonde watch` itself is killed, the recorded programs go on,
+and the recording until then is safe. `sonde recover` puts together the trace,
+its journal, and what programs have recorded about themselves since. That part
+lies in memory until the machine is started anew or a day has passed. Programs
+that still run go on, and record no more.
 
-  -o, --output FILE  write it there and leave the trace as it is
+  -o, --output FILE  write the whole trace to FILE, leave the old one as it is
   --force            overwrite FILE if it exists
   --list             only list what can be recovered
   --quiet            print nothing
@@ -47,7 +47,7 @@ std::string OnlyPath(const std::string& path) {
   return error ? path : only.string();
 }
 
-std::string List(const std::vector<SessionInfo>& sessions) {
+std::string ListTraces(const std::vector<SessionInfo>& sessions) {
   std::string out;
   for (const SessionInfo& s : sessions)
     out += fmt::format("\n    {}  ({})", Printable(s.trace),
@@ -67,7 +67,7 @@ struct Wanted {
   std::optional<SessionInfo> session;
 };
 
-Result<Wanted> Choose(const std::string& trace) {
+Result<Wanted> ChooseDead(const std::string& trace) {
   const std::string path = trace.empty() ? "" : OnlyPath(trace);
   std::vector<SessionInfo> dead = DeadSessions(path);
   if (!trace.empty()) {
@@ -82,7 +82,7 @@ Result<Wanted> Choose(const std::string& trace) {
     return Error{Error::Kind::kNotFound, "recover: no recording was killed",
                  "name a trace that has no end: sonde recover FILE.sonde"};
   return Error{Error::Kind::kUsage, "recover: several recordings were killed",
-               "say which:" + List(dead)};
+               "say which:" + ListTraces(dead)};
 }
 
 void PrintList(bool json) {
@@ -146,14 +146,14 @@ Result<int> RunRecover(const Args& args) {
   TRY(const bool parsed, ParseArgs(app, args));
   if (!parsed) return 0;
   if (help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(kRecoverHelp, stdout);
     return 0;
   }
   if (list) {
     PrintList(json);
     return 0;
   }
-  TRY(const Wanted wanted, Choose(trace));
+  TRY(const Wanted wanted, ChooseDead(trace));
   TRY(const TraceReader reader, TraceReader::Open(wanted.trace));
   if (reader.finished())
     return Error{Error::Kind::kUsage,

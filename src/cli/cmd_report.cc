@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "analyze/charts.h"
+#include "analyze/verdict/charts.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/newest.h"
@@ -90,7 +90,7 @@ Result<int> RunReport(const Args& args) {
   TextOptions text;
   CLI::App app("Says what limited a program, on what evidence, and what to do.",
                "report");
-  app.add_option("TRACE", asked.path, "a trace; without it, the newest here");
+  app.add_option("TRACE", asked.path, "a trace (default: the newest here)");
   app.add_flag("--json", asked.json, "for machines (docs/report-json.md)");
   app.add_flag("--brief", asked.brief,
                "at most 25 lines, as `sonde run` ends with");
@@ -100,14 +100,15 @@ Result<int> RunReport(const Args& args) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--html", asked.html,
-                 "write a page for a browser: all of it in one file")
+                 "write the report as one page for a browser")
       ->type_name("FILE");
   app.add_option("--charts", asked.charts,
                  "write the curves as SVG files into this directory")
       ->type_name("DIR");
   app.add_flag("--curves,!--no-curves", asked.curves,
-               "draw curves in the text, or do not; on a terminal it does");
-  app.add_flag("--force", asked.force, "replace what --html or --charts meet");
+               "draw curves in the text (default: on a terminal)");
+  app.add_flag("--force", asked.force,
+               "replace files that --html or --charts find");
   TRY(const bool go_on, ParseArgs(app, args));
   if (!go_on) return 0;
   if (asked.html == "-" && asked.json)

@@ -19,11 +19,11 @@
 namespace sonde {
 namespace {
 
-constexpr char kHelp[] = R"(usage: sonde run [OPTIONS] [--] COMMAND [ARGS...]
+constexpr char kRunHelp[] = R"(usage: sonde run [OPTIONS] [--] COMMAND [ARGS...]
 
-  sonde run -- python train.py            record it, then say what limits it
+  sonde run -- python train.py            record train.py, say what limits it
   sonde run -o train.sonde -- ./train.sh  choose the trace's name
-  sonde run --rate 100 -- ./short-job     sample a hundred times a second
+  sonde run --rate 100 -- ./short-job     take a hundred samples a second
   sonde run --delay 90s --for 10m -- ./train.sh   from 1:30 to 10:00 only
   sonde run --stop-file stop.flag -- ./server     until `touch stop.flag`
   sonde run --max-size 200M -- ./server   keep the newest 200 MiB of detail
@@ -35,22 +35,23 @@ output, signals and exit status are as without sonde.
   -o, --output FILE  the trace (default: sonde-<command>-<time>.sonde here)
   --force            overwrite the trace if it exists
   -t, --for TIME     end the recording after TIME (30m, 90s, 2h; a plain number
-                     is minutes); the command goes on, sonde waits for it
+                     is minutes); the command goes on, and sonde waits for it
   --delay TIME       sample nothing before TIME (90s) has passed; `auto`: judge
-                     only what comes after the start-up, as its signals tell
-  --stop-file FILE   end the recording when FILE appears; one that is left over
-                     is removed at the start
+                     only the time after the start-up, whose end sonde finds
+  --stop-file FILE   end the recording when FILE appears; a FILE that is left
+                     over is removed at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --wait-tree        end with the last descendant, not with the command
   --quiet            print nothing at all
   --args             record the whole command lines of descendants
   --env              record the values of environment variables, not only names
-  --no-perf          follow processes by /proc alone
+  --no-perf          follow processes by /proc alone; may miss short ones
   -h, --help         this text
 
-Exit status: the command's; if it died of a signal, sonde dies of the same one.
-125: sonde could not start, 126: COMMAND cannot be executed, 127: not found.
+Exit status: the command's; if the command died of a signal, sonde dies of the
+same signal. 125: sonde could not start, 126: COMMAND cannot be executed, 127:
+COMMAND was not found.
 )";
 
 constexpr int kCouldNot = 125;
@@ -174,7 +175,7 @@ Result<int> RunRun(const Args& args) {
   HoldStandardFds();
   auto run = Parse(args);
   if (run.ok() && run.value().help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(kRunHelp, stdout);
     return 0;
   }
   const Result<int> code =

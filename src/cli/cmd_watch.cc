@@ -20,7 +20,7 @@
 namespace sonde {
 namespace {
 
-constexpr char kHelp[] = R"(usage: sonde watch [OPTIONS]
+constexpr char kWatchHelp[] = R"(usage: sonde watch [OPTIONS]
 
   sonde watch                      record this container or machine
   sonde watch --pid 1234           that process and its descendants
@@ -28,14 +28,14 @@ constexpr char kHelp[] = R"(usage: sonde watch [OPTIONS]
   sonde watch --cgroup /sys/fs/cgroup/train       the processes of a cgroup
   sonde watch --background --stop-file stop.flag  while other commands run
 
-Records what runs already, for jobs that cannot be started by `sonde run`. Ends
-with Ctrl-C, `sonde ctl stop`, the stop file, the time, or with what it watches;
-then it says what limits it.
+Records what runs already, for jobs that cannot be started by `sonde run`. The
+recording ends with Ctrl-C, `sonde ctl stop`, the stop file, the time, or with
+the processes; then sonde says what limits them.
 
   --pid PID          record this process and its descendants
   --container NAME   record this container: its name, or the first digits of
                      its id
-  --cgroup PATH      record the processes of this cgroup and those below it
+  --cgroup PATH      record the processes of this cgroup and the cgroups below
   --background       go on without the terminal; prints the trace's name and how
                      to stop, and leaves the verdict in the file TRACE.txt
   -o, --output FILE  the trace (default: sonde-watch-<time>.sonde here)
@@ -43,9 +43,9 @@ then it says what limits it.
   -t, --for TIME     end after TIME (30m, 90s, 2h; a plain number is minutes;
                      default: 1h)
   --delay TIME       sample nothing before TIME (90s) has passed; `auto`: judge
-                     only what comes after the start-up, as its signals tell
-  --stop-file FILE   end when FILE appears; one that is left over is removed at
-                     the start
+                     only the time after the start-up, whose end sonde finds
+  --stop-file FILE   end when FILE appears; a FILE that is left over is removed
+                     at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --quiet            print nothing but errors
@@ -199,7 +199,7 @@ Result<int> RunWatch(const Args& words) {
         {words.begin() + static_cast<ptrdiff_t>(command), words.end()});
   TRY(const bool parsed, ParseArgs(app, words));
   if (!parsed || help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(kWatchHelp, stdout);
     return 0;
   }
   if (args.record.time.empty()) args.record.time = kDefaultTime;

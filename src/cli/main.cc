@@ -97,12 +97,12 @@ int Fail(const Error& error) {
 int Help() {
   std::puts(
       "sonde: why is this program slow?\n\n"
-      "  sonde run -- python train.py    record it and say what limits it\n"
-      "  sonde report                    say it again, from the newest "
-      "trace\n");
+      "  sonde run -- python train.py    record train.py, say what limits it\n"
+      "  sonde report                    say what limited the newest "
+      "recording\n");
   for (const Command& c : Commands())
     std::printf("  %-8s %s\n", c.name, c.summary);
-  std::puts("\n`sonde COMMAND --help` tells more about each.");
+  std::puts("\n`sonde COMMAND --help` tells more about a command.");
   return 0;
 }
 

@@ -8,13 +8,9 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "cli/output_name.h"
 
 namespace sonde {
-namespace {
-
-constexpr std::string_view kSuffix = ".sonde";
-
-}  // namespace
 
 Result<std::string> NewestTrace() {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("."),
@@ -25,7 +21,7 @@ Result<std::string> NewestTrace() {
   while (const dirent* entry = ::readdir(directory.get())) {
     const std::string name = entry->d_name;
     struct stat info;
-    if (!name.ends_with(kSuffix) || ::stat(name.c_str(), &info) != 0 ||
+    if (!name.ends_with(kTraceSuffix) || ::stat(name.c_str(), &info) != 0 ||
         !S_ISREG(info.st_mode))
       continue;
     const std::pair<int64_t, int64_t> time(info.st_mtim.tv_sec,
@@ -43,7 +39,7 @@ Result<std::string> NewestTrace() {
 
 bool LooksLikeTracePath(const std::string& word) {
   struct stat info;
-  return std::string_view(word).ends_with(kSuffix) ||
+  return std::string_view(word).ends_with(kTraceSuffix) ||
          ::stat(word.c_str(), &info) == 0;
 }
 

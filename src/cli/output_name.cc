@@ -17,7 +17,6 @@ namespace sonde {
 namespace {
 
 constexpr size_t kMaxCommandChars = 40;
-constexpr char kSuffix[] = ".sonde";
 
 bool Exists(const std::string& path, struct stat& st) {
   return ::lstat(path.c_str(), &st) == 0;
@@ -87,7 +86,7 @@ std::string DefaultTraceName(const std::string& command, const tm& time) {
   char stamp[32];
   if (std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &time) == 0)
     stamp[0] = '\0';
-  return "sonde-" + name + "-" + stamp + kSuffix;
+  return "sonde-" + name + "-" + stamp + kTraceSuffix;
 }
 
 Result<std::string> ChooseOutput(const std::string& output,
@@ -137,12 +136,13 @@ Result<std::string> ChooseOutput(const std::string& output,
   tm local = {};
   ::localtime_r(&now, &local);
   const std::string name = DefaultTraceName(command, local);
-  const std::string stem = (cwd == "/" ? "" : cwd) + "/" +
-                           name.substr(0, name.size() - (sizeof(kSuffix) - 1));
-  std::string path = stem + kSuffix;
+  const std::string stem =
+      (cwd == "/" ? "" : cwd) + "/" +
+      name.substr(0, name.size() - (sizeof(kTraceSuffix) - 1));
+  std::string path = stem + kTraceSuffix;
   for (int n = 2;
        (Exists(path, st) || Exists(path + ".journal", st)) && n < 10000; ++n)
-    path = stem + "-" + std::to_string(n) + kSuffix;
+    path = stem + "-" + std::to_string(n) + kTraceSuffix;
   return path;
 }
 

@@ -8,6 +8,9 @@
 
 namespace sonde {
 
+// How the name of a trace ends.
+inline constexpr char kTraceSuffix[] = ".sonde";
+
 // "sonde-train.py-20260102-030405.sonde" for the command "./train.py": its last
 // part, without anything a shell or a person would trip over.
 std::string DefaultTraceName(const std::string& command, const tm& time);

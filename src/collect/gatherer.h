@@ -1,5 +1,5 @@
-// The seam between a recording and what it gathers: what is known of a
-// gatherer before it is made, and what the recording asks of it.
+// The seam between a recording and its gatherers: what is known of a gatherer
+// before it is made, and what the recording asks of a gatherer.
 
 #ifndef SONDE_COLLECT_GATHERER_H_
 #define SONDE_COLLECT_GATHERER_H_
@@ -17,8 +17,8 @@ namespace sonde {
 
 struct SampledRun;
 
-// Whether a source works here and now. If it does not, `why` is the reason and
-// `cure` the one command or setting that enables it.
+// Whether a source works here and now. If the source does not work, `why` is
+// the reason and `cure` the one command or setting that enables it.
 struct SourceState {
   bool works = false;
   std::string why;
@@ -33,8 +33,8 @@ struct SourceState {
   }
 };
 
-// One thing that sonde can collect. `name` is the word for it wherever a user
-// reads of it: in `sonde doctor`, in a report and in docs/cli/doctor.md.
+// One thing that sonde can collect. `name` is the word for this source wherever
+// a user reads of it: in `sonde doctor`, in a report and in docs/cli/doctor.md.
 struct SourceInfo {
   const char* name;
   const char* gathers;
@@ -46,7 +46,7 @@ inline NotCollected Missing(const SourceInfo& info, std::string why,
                             std::string cure = "") {
   return {info.name, std::move(why), std::move(cure)};
 }
-// In the words of its check.
+// In the words of the source's check.
 inline NotCollected MissingNow(const SourceInfo& info) {
   SourceState state = info.check();
   // What could not be read may be there by now.
@@ -54,26 +54,27 @@ inline NotCollected MissingNow(const SourceInfo& info) {
   return Missing(info, std::move(state.why), std::move(state.cure));
 }
 
-// Collects while a recording runs, from when it was made. One thread calls it.
+// Collects something while a recording runs. All calls come from one thread.
 class Gatherer {
  public:
   virtual ~Gatherer() = default;
 
-  // A tick: reads what is due and writes it. Never while it is paused.
+  // A tick: reads what is due and writes it to the trace. Never called while
+  // the recording is paused.
   virtual void Poll(int64_t now_ns) = 0;
   virtual void Pause(bool paused) { (void)paused; }
   // The recording ends: what is read seldom is read once more, unless the
   // recording is paused. There is no Poll() afterwards.
   virtual void Stop(int64_t now_ns) { (void)now_ns; }
-  // Ends the processes that it has started, after Stop(); the CPU time that
-  // they used.
+  // Ends the processes that the gatherer has started, after Stop(); returns the
+  // CPU time that they used.
   virtual int64_t EndHelpers() { return 0; }
 
   virtual std::vector<NotCollected> not_collected() const { return {}; }
 };
 
-// A gatherer before it is made: all that it gathers, and how to make it. It
-// stands in the file of the gatherer; the table of all is in
+// A gatherer before it is made: all that it gathers, and how to make it. This
+// object stands in the file of the gatherer; the table of all gatherers is in
 // collect/session/gatherers.cc.
 struct GathererInfo {
   std::span<const SourceInfo> sources;

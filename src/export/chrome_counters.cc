@@ -211,6 +211,9 @@ void ChromeCounters::Describe(const Counter& counter) {
           fmt::format(" {}{}", name.starts_with("cpu_") ? "core " : "", label);
     if (series.scope == Series::Scope::kProcess) {
       pid_ = ids_.PidOf(series.scope_id);
+      const auto& devices = store_.rows().Of<Device>();
+      if (const auto at = devices.find(series.device); at != devices.end())
+        name += fmt::format(" of device {}", at->second.index);
     } else if (series.scope == Series::Scope::kThread) {
       const auto at = store_.threads().find(series.scope_id);
       if (at != store_.threads().end()) {

@@ -59,24 +59,12 @@ struct ExportFormat {
 };
 
 std::span<const ExportFormat> ExportFormats();
-// Null if there is none of that name.
+// Null if there is no format of that name.
 const ExportFormat* FindExportFormat(std::string_view name);
 
-// The tables of the formats that have tables: those of `sonde query`, without
-// the functions.
+// The tables that formats with tables write: the tables of `sonde query`,
+// without the functions.
 std::vector<TableInfo> ExportTables();
-
-// One for each file of this folder that writes a format.
-Result<ExportSummary> ExportChrome(const Store& store,
-                                   const ExportOptions& options);
-Result<ExportSummary> ExportCsv(const Store& store,
-                                const ExportOptions& options);
-Result<ExportSummary> ExportPai(const Store& store,
-                                const ExportOptions& options);
-Result<ExportSummary> ExportSqlite(const Store& store,
-                                   const ExportOptions& options);
-Result<ExportSummary> ExportText(const Store& store,
-                                 const ExportOptions& options);
 
 }  // namespace sonde
 

@@ -80,7 +80,7 @@ TEST_F(ExporterTest, AnEmptyTraceIsAWholeDocument) {
   EXPECT_EQ(
       Export("csv", "slice"),
       "id,ts,dur,track_id,name,name_id,category,depth,arg_set_id,stack_id,"
-      "flow_in,flow_out,unfinished,class\n");
+      "flow_in,flow_out,unfinished,class,source\n");
 }
 
 TEST_F(ExporterTest, TimesAreMicrosecondsWithAllNanoseconds) {
@@ -149,7 +149,33 @@ TEST_F(ExporterTest, NumbersStayNumbersInCsv) {
   EXPECT_EQ(Export("csv", "arg"), "set_id,key,value\n1,k,-7\n");
   const std::string slices = Export("csv", "slice");
   EXPECT_EQ(slices.substr(slices.find('\n') + 1),
-            "0,-5,0,1,,,,0,1,,,,0,program\n");
+            "0,-5,0,1,,,,0,1,,,,0,program,\n");
+}
+
+// A process may hold memory on two devices: two curves that name them.
+TEST_F(ExporterTest, ChromeNamesTheDeviceOfAProcessesMemory) {
+  Process process;
+  process.number = 1;
+  process.start_ns = 0;
+  writer->PutProcess(process);
+  Series row;
+  row.group = writer->AddGroup();
+  row.scope = Series::Scope::kProcess;
+  row.scope_id = 1;
+  row.name = writer->Intern("gpu_mem_used_bytes");
+  row.unit = writer->Intern("bytes");
+  Device device;
+  uint32_t series[2];
+  for (device.index = 0; device.index < 2; ++device.index) {
+    row.device = writer->AddRow(device);
+    series[device.index] = writer->AddSeries(row);
+  }
+  writer->BeginTick(row.group, 10);
+  for (const uint32_t one : series) writer->Set(one, 5);
+  writer->EndTick();
+  const std::string text = Export("chrome");
+  EXPECT_NE(text.find("gpu_mem_used of device 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("gpu_mem_used of device 1"), std::string::npos) << text;
 }
 
 TEST_F(ExporterTest, ACancelledExportKeepsNothing) {

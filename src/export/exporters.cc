@@ -2,6 +2,10 @@
 
 namespace sonde {
 
+// Each is the end of a file of this folder.
+using Export = Result<ExportSummary>(const Store&, const ExportOptions&);
+Export ExportChrome, ExportCsv, ExportPai, ExportSqlite, ExportText;
+
 std::span<const ExportFormat> ExportFormats() {
   static constexpr ExportFormat kFormats[] = {
       {"chrome", "JSON for Perfetto, chrome://tracing and speedscope", ".json",

@@ -44,7 +44,7 @@ class Lane {
   }
 
   // For the slice last taken: the first moment at which it, not a slice inside
-  // it, was running. Its begin if there is none.
+  // it, was running; the slice's begin if there is no such moment.
   int64_t self_moment_ns() const { return self_moment_ns_; }
 
  private:

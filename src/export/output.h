@@ -28,8 +28,9 @@ Status MoveInPlace(const std::string& partial, const std::string& path,
 
 // One output file, written through one buffer.
 //
-//  - It grows under another name and gets its own in Commit(); without Commit()
-//    it is removed. A pipe, a device or "-" is written to directly.
+//  - The file grows under another name and gets its own in Commit(); without
+//    Commit() the file is removed. A pipe, a device or "-" is written to
+//    directly.
 //  - Errors stick: after the first, writing does nothing and Commit() tells.
 //
 // One thread.

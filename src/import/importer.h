@@ -14,7 +14,7 @@
 
 namespace sonde {
 
-// One form that can be read. docs/importing.md says how to write one.
+// Reads one form of trace. docs/importing.md says how to write an importer.
 //
 //  - `matches` tells by the first bytes, never by the file's name; at most one
 //    importer may know a file.

@@ -14,7 +14,7 @@
 
 namespace sonde {
 
-// KEY=VALUE of `line`, stored in `to`. Both must outlive the field.
+// KEY=VALUE of `line`, stored in `to`. Line and `to` must outlive the field.
 TextLine::Field TimeField(std::string_view key, TextLine& line, int64_t& to);
 TextLine::Field IntField(std::string_view key, TextLine& line, int64_t& to);
 TextLine::Field Int32Field(std::string_view key, TextLine& line, int32_t& to);
@@ -35,7 +35,7 @@ Result<uint32_t> Known(TextLine& line, const TextIds& ids,
 // An id that is not in `ids` yet.
 Result<uint64_t> NewId(TextLine& line, const TextIds& ids);
 
-// One of some words; its place in the list.
+// One of `words`, as its place in the list.
 Result<size_t> Choice(TextLine& line, std::span<const std::string_view> words);
 
 // {key=1,key=1.5,key="text"}; the id that `writer` gives the set.

@@ -24,13 +24,14 @@ constexpr size_t kMaxText = 64 << 20;
 constexpr size_t kMaxEvents = 2 << 20, kMaxValues = 4 << 20;
 constexpr size_t kMaxRows = 512 << 10;  // of all else
 constexpr size_t kMaxLine = 16 << 20;
-constexpr uint32_t kMaxNumber = 1 << 20;  // of processes and threads
 constexpr uint32_t kMaxGroup = 1000;
 constexpr size_t kMaxRampValues = 1 << 20;
 
 class Reader {
  public:
-  explicit Reader(const std::string& name) : name_(name) {}
+  explicit Reader(const std::string& name) : name_(name) {
+    ForEachPlainKind([&](const auto& kind) { ids_[kind.frame]; });
+  }
 
   Result<std::shared_ptr<std::string>> Read(std::string_view text) {
     size_t number = 0;
@@ -50,6 +51,7 @@ class Reader {
       }
     }
     if (!started) return TextLine("", name_, 1).Expected("'sonde-text 0'");
+    Trace().PutNotCollected(not_collected_);
     TRY_OK(waiting_.WriteTo(Trace(), name_));
     if (unfinished_) {
       Trace().Seal();
@@ -94,8 +96,6 @@ class Reader {
         {"track", &Reader::ReadTrack},
         {"series", &Reader::ReadSeries},
         {"sample", &Reader::ReadSample},
-        {"device", &Reader::ReadDevice},
-        {"module", &Reader::ReadModule},
         {"frame", &Reader::ReadFrame},
         {"symbol", &Reader::ReadSymbol},
         {"stack", &Reader::ReadStack},
@@ -114,8 +114,14 @@ class Reader {
       TRY_OK((this->*s.read)(line));
       return line.End();
     }
+    std::optional<Status> read;
+    ForEachPlainKind([&](const auto& kind) {
+      if (word == kind.word) read = ReadPlain(kind, line);
+    });
+    if (read) return *read;
     std::string known;
     for (const Keyword& s : kStatements) (known += ' ') += s.word;
+    ForEachPlainKind([&](const auto& kind) { (known += ' ') += kind.word; });
     return line.Expected("one of" + known);
   }
 
@@ -196,8 +202,7 @@ class Reader {
     NotCollected row;
     TRY(row.source, line.String());
     TRY_OK(Fields(line).Read(row));
-    not_collected_.push_back(row);
-    Trace().PutNotCollected(not_collected_);
+    not_collected_.push_back(std::move(row));
     return Ok();
   }
 
@@ -223,13 +228,15 @@ class Reader {
     return Ok();
   }
 
-  // A row with an id, which `add` gives another.
-  template <typename Row, typename Add>
-  Status ReadWithId(FrameKind kind, TextLine& line, Row& row, Add add) {
-    TRY(const uint64_t id, NewId(line, ids_[kind]));
+  template <typename Row>
+  Status ReadPlain(const PlainKind<Row>& kind, TextLine& line) {
+    TRY_OK(Count(kind.word));
+    line.SkipWord();
+    TRY(const uint64_t id, NewId(line, ids_[kind.frame]));
+    Row row;
     TRY_OK(Fields(line).Read(row));
-    ids_[kind][id] = add(row);
-    return Ok();
+    ids_[kind.frame][id] = Trace().AddRow(row);
+    return line.End();
   }
 
   Status ReadTrack(TextLine& line) {
@@ -249,22 +256,12 @@ class Reader {
                                                : source::kApi;
   }
 
-  Status ReadDevice(TextLine& line) {
-    Device row;
-    return ReadWithId(FrameKind::kDevices, line, row,
-                      [&](const Device& r) { return Trace().AddDevice(r); });
-  }
-
-  Status ReadModule(TextLine& line) {
-    Module row;
-    return ReadWithId(FrameKind::kModules, line, row,
-                      [&](const Module& r) { return Trace().AddModule(r); });
-  }
-
   Status ReadFrame(TextLine& line) {
     StackFrame row;
-    return ReadWithId(FrameKind::kStacks, line, row,
-                      [&](const StackFrame& r) { return Trace().AddFrame(r); });
+    TRY(const uint64_t id, NewId(line, ids_[FrameKind::kStacks]));
+    TRY_OK(Fields(line).Read(row));
+    ids_[FrameKind::kStacks][id] = Trace().AddFrame(row);
+    return Ok();
   }
 
   Status ReadSymbol(TextLine& line) {
@@ -383,6 +380,7 @@ class Reader {
                                  }};
     TRY_OK(
         line.Fields({depth, StringField("cat", line, event.category), args, cls,
+                     StringField("source", line, event.source),
                      IdField("stack", line, stack_ids_, event.stack),
                      U64Field("flow_in", line, event.flow_in),
                      U64Field("flow_out", line, event.flow_out), unfinished}));
@@ -474,10 +472,8 @@ class Reader {
   std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
   std::unique_ptr<TraceWriter> writer_;
   bool unfinished_ = false;
-  // Of tracks, devices and modules, and (kStacks) of frames.
+  // Of tracks, rows of plain kinds, and (kStacks) of frames.
   TextRowReader::Ids ids_ = {{FrameKind::kTracks, {}},
-                             {FrameKind::kDevices, {}},
-                             {FrameKind::kModules, {}},
                              {FrameKind::kStacks, {}}};
   TextIds series_ids_, stack_ids_;
   std::vector<Series> series_;

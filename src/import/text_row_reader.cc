@@ -1,13 +1,6 @@
 #include "import/text_row_reader.h"
 
 namespace sonde {
-namespace {
-
-// Processes and threads are kept by number; more than one for each line that a
-// text may have is a slip.
-constexpr uint32_t kMaxNumber = 1 << 20;
-
-}  // namespace
 
 void TextRowReader::Add(std::string_view key, std::function<Status()> take,
                         bool flag) {

@@ -15,6 +15,10 @@
 
 namespace sonde {
 
+// Processes and threads are kept by number; more than one for each line that a
+// text may have is a slip.
+inline constexpr uint32_t kMaxNumber = 1 << 20;
+
 // Reads the fields of one row from the rest of its line, in any order. Visits
 // the row to learn which there are; Read() then takes them.
 //

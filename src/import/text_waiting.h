@@ -28,7 +28,7 @@ struct WaitingValue {
 };
 
 // What may stand in any order in the text form and not in a trace: events,
-// values of counters, samples. They wait here until the text has ended.
+// values of counters, samples. Such rows wait here until the text has ended.
 struct WaitingRows {
   std::vector<std::vector<WaitingEvent>> events;  // by track
   std::vector<WaitingValue> values;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -99,14 +99,14 @@ Lines MarkLines(const Facts& facts, size_t top) {
   return out;
 }
 
-// Which thread spent its time where. One thread is the table above.
+// Which row spent its time where. A single row of the host is the table above.
 Lines SliceTrackLines(const Facts& facts, size_t top) {
   Lines out;
   // Rows that have only moments spent no time; they stand last.
   std::span<const TrackSlices> tracks = facts.said.tracks;
   while (!tracks.empty() && tracks.back().self_ns == 0)
     tracks = tracks.first(tracks.size() - 1);
-  if (tracks.size() < 2) return out;
+  if (tracks.size() < (facts.said.slices.empty() ? 1 : 2)) return out;
   const size_t shown = RowsShown(tracks.size(), top);
   out.push_back("Where each row of the timeline spent its time");
   for (size_t i = 0; i < shown; ++i) {

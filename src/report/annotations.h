@@ -3,13 +3,13 @@
 
 #include <cstddef>
 
-#include "analyze/facts.h"
+#include "analyze/facts/facts.h"
 #include "report/lines.h"
 
 namespace sonde {
 
-// What the program said about itself, for people. Each part is empty if it said
-// nothing of the kind; `top` rows of each are shown.
+// What the program said about itself, for people. Each part is empty if the
+// program said nothing of the kind; `top` rows of each part are shown.
 Lines SliceLines(const Facts& facts, size_t top);
 Lines SliceTrackLines(const Facts& facts, size_t top);
 Lines CounterLines(const Facts& facts, size_t top);

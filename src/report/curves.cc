@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "analyze/pattern/pattern.h"
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 #include "export/chart/scale.h"
 

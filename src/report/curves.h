@@ -1,7 +1,7 @@
 #ifndef SONDE_REPORT_CURVES_H_
 #define SONDE_REPORT_CURVES_H_
 
-#include "analyze/charts.h"
+#include "analyze/verdict/charts.h"
 #include "report/lines.h"
 
 namespace sonde {

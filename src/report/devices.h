@@ -1,7 +1,7 @@
 #ifndef SONDE_REPORT_DEVICES_H_
 #define SONDE_REPORT_DEVICES_H_
 
-#include "analyze/facts.h"
+#include "analyze/facts/facts.h"
 #include "report/lines.h"
 
 namespace sonde {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <iterator>
 
-#include "analyze/scan.h"
-#include "analyze/steady.h"
+#include "analyze/facts/steady.h"
+#include "analyze/series/counter_scan.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -85,10 +85,10 @@ class Page {
   }
 
   void Losses() {
-    const bool cut = !facts_.store->reader().finished();
-    if (!cut && report_.losses.empty()) return;
+    const std::string end = UnfinishedText(*facts_.store);
+    if (end.empty() && report_.losses.empty()) return;
     out_ += "<section class=\"card lost\"><h2>Lost</h2>\n<ul>\n";
-    if (cut) Put("<li>{}</li>\n", Escaped(UnfinishedText(*facts_.store)));
+    if (!end.empty()) Put("<li>{}</li>\n", Escaped(end));
     const size_t shown = std::min(kMaxLosses, report_.losses.size());
     for (size_t i = 0; i < shown; ++i)
       Put("<li>{}</li>\n", Escaped(LossText(report_, report_.losses[i])));

@@ -3,20 +3,20 @@
 
 #include <string>
 
-#include "analyze/charts.h"
+#include "analyze/verdict/charts.h"
 #include "report/report.h"
 
 namespace sonde {
 
-// The report as one page for a browser: losses first, the verdict, what it
-// rests on, the pictures, and the tables.
+// The report as one page for a browser: losses first, the verdict, its
+// findings, the pictures, and the tables.
 //
-//  - It is whole: opened from a disk it asks for nothing.
+//  - The page is whole: opened from a disk it asks for nothing.
 //  - Names come from the program that was recorded; none can become markup or
 //    script.
-//  - Light or dark as its reader's system is. It reads well without script,
-//    which only sorts the tables.
-//  - Long tables are cut and say so; its size is bounded.
+//  - The page is light or dark as its reader's system is, and reads well
+//    without script, which only sorts the tables.
+//  - Long tables are cut and say so; the size of the page is bounded.
 std::string ReportHtml(const Report& report, const Charts& charts);
 
 }  // namespace sonde

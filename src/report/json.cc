@@ -27,7 +27,7 @@ Json Text(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
-Json ExitOf(const Process& row) {
+Json ExitJson(const Process& row) {
   switch (row.exit) {
     case Process::Exit::kExited:
       return {{"kind", "exit"}, {"code", row.exit_code}};
@@ -42,7 +42,7 @@ Json ExitOf(const Process& row) {
 }
 
 // "exit 3" or "signal 9", as the recorder wrote it.
-Json ExitOf(const std::string& text) {
+Json ExitJson(const std::string& text) {
   for (const std::string kind : {"exit", "signal"}) {
     if (!text.starts_with(kind + " ")) continue;
     char* end = nullptr;
@@ -116,7 +116,7 @@ Json ProcessOf(const ProcessFacts& p) {
           {"cmdline", Text(p.cmdline)},
           {"start_ns", Time(p.row.start_ns)},
           {"end_ns", Time(p.row.end_ns)},
-          {"exit", ExitOf(p.row)},
+          {"exit", ExitJson(p.row)},
           {"execs", p.row.execs},
           {"sampled", p.sampled},
           {"cpu_ns", Maybe(p.cpu_ns)},
@@ -204,7 +204,7 @@ Json RunOf(const Report& report) {
   const RunFacts& run = facts.run;
   return {{"command", report.command},
           {"watched", Text(store.Meta("watched"))},
-          {"exit", ExitOf(store.Meta("exit"))},
+          {"exit", ExitJson(store.Meta("exit"))},
           {"wall_ns", run.wall_ns},
           {"paused_ns", run.paused_ns},
           {"delay_ns", Maybe(run.delay_ns)},

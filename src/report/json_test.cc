@@ -88,5 +88,16 @@ TEST(ReportJson, NamesOfAnyBytesMakeValidJson) {
   EXPECT_EQ(text.find('\x1b'), text.npos);
 }
 
+TEST(ReportJson, RowsOfWhatIsMissingAreBounded) {
+  std::string lines;
+  for (int i = 0; i < 1500; ++i)
+    lines += "not_collected s" + std::to_string(i) + " why=x\n";
+  const Report report = ReportOfText(kShortRun, lines);
+  EXPECT_EQ(report.not_collected.size(), 1000u);
+  ASSERT_FALSE(report.losses.empty());
+  EXPECT_EQ(report.losses.back().reason, "not-collected-left-out");
+  EXPECT_EQ(report.losses.back().count, 500u);
+}
+
 }  // namespace
 }  // namespace sonde

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyze/command_words.h"
+#include "analyze/facts/command_words.h"
 #include "store/work.h"
 
 namespace sonde {
@@ -22,6 +22,9 @@ Status CheckRules(const std::vector<std::string>& names) {
   return Ok();
 }
 
+// A file may list half a million.
+constexpr size_t kMostNotCollected = 1000;
+
 }  // namespace
 
 Report ReportOf(std::shared_ptr<const Store> store,
@@ -36,8 +39,18 @@ Report ReportOf(std::shared_ptr<const Store> store,
                              "counters of the program that are not listed",
                              count, kNoTime, kNoTime});
   report.command = CommandWords(*store);
-  for (const auto& [ordinal, row] : store->rows().not_collected)
-    if (!row.source.empty()) report.not_collected.push_back(row);
+  uint64_t more = 0;
+  for (const auto& [ordinal, row] : store->rows().not_collected) {
+    if (row.source.empty()) continue;
+    if (report.not_collected.size() < kMostNotCollected)
+      report.not_collected.push_back(row);
+    else
+      ++more;
+  }
+  if (more > 0)
+    report.losses.push_back({"not-collected-left-out",
+                             "sources not collected that are not listed", more,
+                             kNoTime, kNoTime});
   return report;
 }
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/charts.h"
-#include "analyze/facts.h"
-#include "analyze/judge.h"
-#include "analyze/shape.h"
+#include "analyze/facts/facts.h"
+#include "analyze/facts/run_patterns.h"
+#include "analyze/verdict/charts.h"
+#include "analyze/verdict/judge.h"
 #include "base/result.h"
 
 namespace sonde {
@@ -25,7 +25,7 @@ struct Report {
 
 // The report of what `store` holds. `rules`: only these, all if empty; names
 // that are no rule's are passed over. `lines`: of pictures that will be drawn,
-// or null.
+// or null if none will be.
 Report ReportOf(std::shared_ptr<const Store> store,
                 const std::vector<std::string>& rules,
                 ChartLines* lines = nullptr);

@@ -1,7 +1,7 @@
 #ifndef SONDE_REPORT_SHAPE_H_
 #define SONDE_REPORT_SHAPE_H_
 
-#include "analyze/shape.h"
+#include "analyze/facts/run_patterns.h"
 #include "report/lines.h"
 
 namespace sonde {

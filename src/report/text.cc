@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analyze/steady.h"
+#include "analyze/facts/steady.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "report/annotations.h"
@@ -20,12 +20,13 @@ namespace {
 
 constexpr size_t kSummaryLines = 25;
 constexpr size_t kThreadRows = 5;
+constexpr size_t kProcessColumns = 26;
 
 Lines LossLines(const Report& report, size_t most) {
   Lines out;
   const Store& store = *report.facts.store;
-  if (!store.reader().finished())
-    Append(out, Wrap("Lost: ", UnfinishedText(store)));
+  if (const std::string end = UnfinishedText(store); !end.empty())
+    Append(out, Wrap("Lost: ", end));
   size_t shown = 0;
   for (const Loss& loss : report.losses) {
     // One at least; what is damaged matters more than how many there are.
@@ -78,6 +79,19 @@ Lines NotJudgedLines(const Report& report) {
   return out;
 }
 
+// The same for a summary whose verdict rests on what the other rules say. Of a
+// run that none could judge the verdict says why.
+Lines NotJudgedSummary(const Report& report) {
+  if (!report.judgement.findings.empty() ||
+      !SteadyOf(report.facts).not_enough_data.empty())
+    return {};
+  std::string all;
+  for (const auto& [why, rules] : NotJudged(report.judgement))
+    all += (all.empty() ? "" : ", ") + rules;
+  if (all.empty()) return {};
+  return Wrap("Not judged: ", all + "; `sonde report` says why");
+}
+
 Lines RunLines(const Report& report) {
   const std::string command = CommandText(report);
   const std::string watched = WatchedText(report);
@@ -104,6 +118,13 @@ struct ProcessRow {
   uint64_t processes = 1;
 };
 
+// Where a row begins with a number it is that of a process, so these do not;
+// how many there are is told whatever their name is.
+std::string CallShort(const ShortProcesses& s) {
+  const std::string many = fmt::format(" ({} short)", s.count);
+  return Cut(Printable(s.name, 60), kProcessColumns - many.size()) + many;
+}
+
 std::vector<ProcessRow> ProcessRows(const Facts& facts) {
   std::vector<ProcessRow> rows;
   for (const ProcessFacts& p : facts.processes) {
@@ -117,13 +138,11 @@ std::vector<ProcessRow> ProcessRows(const Facts& facts) {
          1});
   }
   for (const ShortProcesses& s : facts.short_processes)
-    rows.push_back(
-        {{fmt::format("{} short: {}", s.count, Printable(s.name, 60)),
-          Duration(s.cpu_ns), Share(s.cpu_share), Cores(s.cores_used), "-", "-",
-          "-", ExitsOf(s)},
-         s.cpu_ns,
-         s.cpu_share,
-         s.count});
+    rows.push_back({{CallShort(s), Duration(s.cpu_ns), Share(s.cpu_share),
+                     Cores(s.cores_used), "-", "-", "-", ExitsOf(s)},
+                    s.cpu_ns,
+                    s.cpu_share,
+                    s.count});
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ProcessRow& a, const ProcessRow& b) {
                      return a.cpu_ns.value_or(-1) > b.cpu_ns.value_or(-1);
@@ -132,9 +151,14 @@ std::vector<ProcessRow> ProcessRows(const Facts& facts) {
 }
 
 Lines ProcessLines(const Facts& facts, size_t top) {
-  static const std::vector<Column> kTable = {
-      {"Process", 26}, {"CPU", 8},  {"share", 8},   {"cores", 7},
-      {"max RSS", 8},  {"read", 8}, {"written", 8}, {"exit", 7}};
+  static const std::vector<Column> kTable = {{"Process", kProcessColumns},
+                                             {"CPU", 8},
+                                             {"share", 8},
+                                             {"cores", 7},
+                                             {"max RSS", 8},
+                                             {"read", 8},
+                                             {"written", 8},
+                                             {"exit", 7}};
   const std::vector<ProcessRow> rows = ProcessRows(facts);
   Lines out;
   if (rows.empty()) return out;
@@ -286,6 +310,7 @@ std::string SummaryText(const Report& report) {
   parts.push_back(report.judgement.findings.empty()
                       ? Wrap("  Do:   ", report.judgement.advice)
                       : FindingLines(report, report.judgement.findings[0], 2));
+  parts.push_back(NotJudgedSummary(report));
   const size_t more = parts.size();
   parts.push_back(MoreLines(report, SIZE_MAX));
   parts.push_back(RunLines(report));

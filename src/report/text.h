@@ -16,8 +16,8 @@ struct TextOptions {
   Lines curves = {};  // shown behind the findings as they are
 };
 
-// The report for a person: losses first, then the verdict, what it rests on,
-// and the tables.
+// The report for a person: losses first, then the verdict, its findings, and
+// the tables.
 //
 //  - No line is longer than 80 columns, but for curves.
 //  - Nothing a trace contains can reach the terminal as a control character.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -78,6 +78,7 @@ std::map<std::string, std::string> NotJudged(const Judgement& judgement) {
 }
 
 std::string UnfinishedText(const Store& store) {
+  if (store.reader().finished() || store.reader().cut()) return "";
   return "the end of the recording: it was cut off or still goes on. What "
          "follows is what was written so far. If sonde was killed: sonde "
          "recover " +

@@ -22,12 +22,13 @@ std::string Plural(uint64_t count, const char* one, const char* many);
 std::string Stretch(const RunFacts& run, int64_t from_ns, int64_t to_ns);
 // The exit of a process in a narrow column.
 std::string ExitOf(const Process& row);
-// Those of short processes together. Of some it is not known how they ended.
+// How short processes ended, together; for some of them that is not known.
 std::string ExitsOf(const ShortProcesses& s);
 
 // Rules that could not judge, by the reason that they have in common.
 std::map<std::string, std::string> NotJudged(const Judgement& judgement);
-// What is said of a recording that has no end.
+// What is said of a recording that has no end; empty if it has one, or if its
+// losses say that the file was cut.
 std::string UnfinishedText(const Store& store);
 std::string LossText(const Report& report, const Loss& loss);
 // Empty if the trace does not say.

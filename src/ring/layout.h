@@ -121,11 +121,13 @@ struct TailsHeader {
 inline constexpr size_t kTailsOffset = 4096;
 inline constexpr size_t kTailsBytes = kTailsOffset + kSlots * 2;
 
-// What is defined at an id.
+// What is defined at an id. The last two words of a label and of a track may be
+// missing: then they are 0.
 enum class NameKind : uint8_t {
   kText = 1,   // bytes
-  kLabel = 2,  // u32 name, u32 category, u32 color
-  kTrack = 3,  // u32 name, u32 clock (0: ours), u32 parent track, u32 order
+  kLabel = 2,  // u32 name, u32 category, u32 color, u32 class, u32 source
+  kTrack = 3,  // u32 name, u32 clock (0: ours), u32 parent track, u32 order,
+               // u32 kind, u32 source
   kClock = 4,  // u32 name, u32 0, u64 ticks a second (0: unknown)
 };
 

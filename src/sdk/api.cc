@@ -126,17 +126,30 @@ uint32_t sonde_name(const char* text) {
   return p ? DefineText(p, text) : 0;
 }
 
-uint32_t sonde_label(const char* name, const char* category, uint32_t argb) {
+uint32_t sonde_label_of(const char* name, const char* category, uint32_t argb,
+                        uint32_t cls, const char* source) {
   Process* const p = Ready();
-  return p ? DefineLabel(p, name, category, argb) : 0;
+  return p ? DefineLabel(p, name, category, argb, cls, source) : 0;
+}
+
+uint32_t sonde_label(const char* name, const char* category, uint32_t argb) {
+  return sonde_label_of(name, category, argb, SONDE_CLASS_PROGRAM, nullptr);
+}
+
+uint32_t sonde_track_of(const char* name, uint32_t clock, uint32_t parent,
+                        uint32_t order, uint32_t kind, const char* source) {
+  Process* const p = Ready();
+  if (!p) return 0;
+  const uint32_t track[6] = {DefineText(p, name),  clock, parent, order, kind,
+                             DefineText(p, source)};
+  const bool plain = kind == SONDE_TRACK_ROW && track[5] == 0;
+  return Define(p, sonde::NameKind::kTrack, track,
+                sizeof(track) - (plain ? 8 : 0));
 }
 
 uint32_t sonde_track(const char* name, uint32_t clock, uint32_t parent,
                      uint32_t order) {
-  Process* const p = Ready();
-  if (!p) return 0;
-  const uint32_t track[4] = {DefineText(p, name), clock, parent, order};
-  return Define(p, sonde::NameKind::kTrack, track, sizeof(track));
+  return sonde_track_of(name, clock, parent, order, SONDE_TRACK_ROW, nullptr);
 }
 
 uint32_t sonde_clock(const char* name, uint64_t ticks_per_second) {

@@ -178,6 +178,60 @@ TEST_F(ApiTest, LabelsTracksAndClocksAreDefinitions) {
   EXPECT_EQ(track->order, 7u);
 }
 
+TEST_F(ApiTest, LabelsAndTracksOfOthersSayWhoseTheyAre) {
+  RunTarget(session, [] {
+    const uint32_t call =
+        sonde_label_of("write", "io", 0, SONDE_CLASS_CALL, "calls");
+    if (call == sonde_label("write", "io", 0)) ::_exit(1);
+    if (call != sonde_label_of("write", "io", 0, SONDE_CLASS_CALL, "calls"))
+      ::_exit(1);
+    sonde_begin(call);
+    sonde_begin(sonde_label_of("range", nullptr, 0, 0, "nvtx"));
+    const sonde_arg where[] = {sonde_arg_track(
+        sonde_track_of("stream 7", 0, 0, 7, SONDE_TRACK_QUEUE, "driver"))};
+    sonde_complete(sonde_name("gemm"), 5, 8, where, 1);
+  });
+  ASSERT_EQ(seen.size(), 3u);
+  const auto call = NameAt(seen[0].head.id);
+  ASSERT_TRUE(call && call->kind == NameKind::kLabel);
+  EXPECT_EQ(NameIn(session, call->category), "io");
+  EXPECT_EQ(call->cls, uint32_t{SONDE_CLASS_CALL});
+  EXPECT_EQ(NameIn(session, call->source), "calls");
+  const auto range = NameAt(seen[1].head.id);
+  ASSERT_TRUE(range && range->kind == NameKind::kLabel);
+  EXPECT_EQ(range->category, 0u);
+  EXPECT_EQ(range->cls, 0u);
+  EXPECT_EQ(NameIn(session, range->source), "nvtx");
+  const auto track = NameAt(ArgAt(seen[2], 2).key);
+  ASSERT_TRUE(track && track->kind == NameKind::kTrack);
+  EXPECT_EQ(track->order, 7u);
+  EXPECT_EQ(track->track_kind, uint32_t{SONDE_TRACK_QUEUE});
+  EXPECT_EQ(NameIn(session, track->source), "driver");
+}
+
+TEST_F(ApiTest, WhatSaysNoMoreThanTheProgramIsTheProgramsOwn) {
+  RunTarget(session, [] {
+    const uint32_t label = sonde_label("gemm", "kernel", 0);
+    const uint32_t track = sonde_track("row", 0, 0, 1);
+    if (sonde_label_of("gemm", "kernel", 0, 0, "") != label ||
+        sonde_label_of("gemm", nullptr, 0, 0, nullptr) != sonde_name("gemm") ||
+        sonde_track_of("row", 0, 0, 1, SONDE_TRACK_ROW, nullptr) != track)
+      ::_exit(1);
+    const sonde_arg where[] = {sonde_arg_track(track)};
+    sonde_complete(label, 5, 8, where, 1);
+  });
+  // The shorter definitions, which older libraries make, too.
+  ASSERT_EQ(seen.size(), 1u);
+  const auto label = NameAt(seen[0].head.id);
+  ASSERT_TRUE(label);
+  EXPECT_EQ(label->cls, 0u);
+  EXPECT_EQ(label->source, 0u);
+  const auto track = NameAt(ArgAt(seen[0], 2).key);
+  ASSERT_TRUE(track);
+  EXPECT_EQ(track->track_kind, 0u);
+  EXPECT_EQ(track->source, 0u);
+}
+
 TEST_F(ApiTest, TheSameTextHasTheSameIdFromEveryThread) {
   ASSERT_EQ(RunTarget(session,
                       [] {

@@ -93,11 +93,14 @@ uint32_t DefineText(Process* p, const char* text) {
 }
 
 uint32_t DefineLabel(Process* p, const char* name, const char* category,
-                     uint32_t color) {
+                     uint32_t color, uint32_t cls, const char* source) {
   const uint32_t text = DefineText(p, name);
+  const uint32_t label[5] = {text, DefineText(p, category), color, cls,
+                             DefineText(p, source)};
+  if (cls != 0 || label[4] != 0)
+    return Define(p, NameKind::kLabel, label, sizeof(label));
   if (!category && color == 0) return text;
-  const uint32_t label[3] = {text, DefineText(p, category), color};
-  return Define(p, NameKind::kLabel, label, sizeof(label));
+  return Define(p, NameKind::kLabel, label, sizeof(label) - 8);
 }
 
 void IndexNames(Process* p, uint64_t end) {

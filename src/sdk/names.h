@@ -21,15 +21,14 @@ uint32_t Define(Process* p, NameKind kind, const void* bytes, size_t size);
 uint32_t DefineText(Process* p, const char* text, size_t size);
 uint32_t DefineText(Process* p, const char* text);
 
-// A name with what belongs to it; the name's own id if nothing does.
+// A name with what belongs to it; the name's own id if nothing does. `cls` is
+// of sonde_class; a null `source` is the program itself.
 uint32_t DefineLabel(Process* p, const char* name, const char* category,
-                     uint32_t color);
+                     uint32_t color, uint32_t cls = 0,
+                     const char* source = nullptr);
 
 // Finds again what was copied from the process that forked.
 void IndexNames(Process* p, uint64_t end);
-
-// Changes when ids lose their meaning.
-uint32_t Version();
 
 }  // namespace sonde::guest
 

@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
-#include "sdk/process.h"
 #include "sdk/syscalls.h"
+#include "sdk/writer.h"
+
+using namespace sonde::guest;
 
 extern "C" __attribute__((visibility("default"))) int prctl(int option,
                                                             ...) noexcept {
@@ -19,11 +21,13 @@ extern "C" __attribute__((visibility("default"))) int prctl(int option,
   // Without the first, or being root, nobody gets a filter; libraries that make
   // filters ask for it, and then for the filter by a system call of their own.
   const bool filter = option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP;
-  const bool given_up = filter && sonde::guest::GiveUpCalls();
-  const long result = sonde::guest::Call(__NR_prctl, option, words[0], words[1],
-                                         words[2], words[3]);
+  // Files cannot be made later.
+  if (filter && process && sonde_abi_recording()) Attach(process);
+  const bool given_up = filter && GiveUpCalls();
+  const long result =
+      Call(__NR_prctl, option, words[0], words[1], words[2], words[3]);
   if (result >= 0) return static_cast<int>(result);
-  if (given_up) sonde::guest::TakeBackCalls();
+  if (given_up) TakeBackCalls();
   errno = static_cast<int>(-result);
   return -1;
 }

@@ -8,9 +8,7 @@
 
 #include <cstring>
 
-#include "sdk/names.h"
 #include "sdk/syscalls.h"
-#include "sdk/writer.h"
 
 // Older headers do not have it; kernels before 4.14 refuse it, and then nothing
 // is recorded.
@@ -124,68 +122,6 @@ bool CallsAllowed(const char* tails) {
   return given_up == 0 && (!header || LoadShared(&header->no_grow) == 0);
 }
 
-bool MakeFiles(Process* p) {
-  if (!CallsAllowed(mapped_tails)) return false;
-  // The definitions of the process that forked are ours too, so that ids keep
-  // their meaning.
-  const uint64_t inherited = names_end;
-  uint64_t names_ready = (inherited + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
-  if (names_ready < kFirstNames) names_ready = kFirstNames;
-  stem_size = directory_size;
-  path[stem_size++] = '/';
-  const uint32_t pid = Pid();
-  const uint64_t key = sonde_abi_ticks();
-  AppendNumber(pid, 10);
-  path[stem_size++] = '-';
-  AppendNumber(key, 16);
-
-  char* const tails = MakeTails();
-  if (!tails) {
-    Unlink(PathOf(".tails"));
-    return false;
-  }
-  char* const ring = MakeRing(names_ready - kNamesOffset);
-  if (!ring) {
-    Unmap(tails, kTailsBytes);
-    Unlink(PathOf(".ring"));
-    Unlink(PathOf(".tails"));
-    return false;
-  }
-  auto* header = reinterpret_cast<RingHeader*>(ring);
-  header->version = kRingVersion;
-  header->clock = control->clock;
-  header->key = key;
-  header->parent_key = own_key;
-  header->pid = own_pid = pid;
-  header->tid = Tid();
-  header->chunks = kFirstChunks;
-  header->names_end = inherited;
-  if (mapped) {
-    std::memcpy(ring + kNamesOffset, mapped + kNamesOffset,
-                inherited - kNamesOffset);
-  }
-  own_key = key;
-  // In this order: another thread may fork at any moment, and its child reads
-  // what `mapped` points to.
-  char* const old = mapped;
-  char* const old_tails = mapped_tails;
-  mapped = ring;
-  mapped_tails = tails;
-  if (old) Unmap(old, kRingBytes);
-  if (old_tails) Unmap(old_tails, kTailsBytes);
-  // The thread that forked still points to its writer of before, which is wiped
-  // and must not become another's.
-  writer_base = writers_noted < kMaxThreads / 2 ? writers_noted.load() : 0;
-  p->clock = control->clock;
-  p->tails = tails;
-  p->base = ring;
-  p->names_ready = names_ready;
-  p->chunks = kFirstChunks;
-  p->next_chunk = kFirstBlockChunk;
-  header->time = Now(p);
-  return true;
-}
-
 bool GrowFile(Process* p, size_t offset, size_t bytes) {
   if (!MayCall(p) || p->grow_failed >= kMaxGrowFailures) return false;
   int error = 0;
@@ -297,6 +233,68 @@ bool FindSmall(Process* p, uint32_t* slot) {
 
 }  // namespace
 
+uint64_t MakeFiles(Process* p) {
+  if (!CallsAllowed(mapped_tails)) return 0;
+  // The definitions of the process that forked are ours too, so that ids keep
+  // their meaning.
+  const uint64_t inherited = names_end;
+  uint64_t names_ready = (inherited + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
+  if (names_ready < kFirstNames) names_ready = kFirstNames;
+  stem_size = directory_size;
+  path[stem_size++] = '/';
+  const uint32_t pid = Pid();
+  const uint64_t key = sonde_abi_ticks();
+  AppendNumber(pid, 10);
+  path[stem_size++] = '-';
+  AppendNumber(key, 16);
+
+  char* const tails = MakeTails();
+  if (!tails) {
+    Unlink(PathOf(".tails"));
+    return 0;
+  }
+  char* const ring = MakeRing(names_ready - kNamesOffset);
+  if (!ring) {
+    Unmap(tails, kTailsBytes);
+    Unlink(PathOf(".ring"));
+    Unlink(PathOf(".tails"));
+    return 0;
+  }
+  auto* header = reinterpret_cast<RingHeader*>(ring);
+  header->version = kRingVersion;
+  header->clock = control->clock;
+  header->key = key;
+  header->parent_key = own_key;
+  header->pid = own_pid = pid;
+  header->tid = Tid();
+  header->chunks = kFirstChunks;
+  header->names_end = inherited;
+  if (mapped) {
+    std::memcpy(ring + kNamesOffset, mapped + kNamesOffset,
+                inherited - kNamesOffset);
+  }
+  own_key = key;
+  // In this order: another thread may fork at any moment, and its child reads
+  // what `mapped` points to.
+  char* const old = mapped;
+  char* const old_tails = mapped_tails;
+  mapped = ring;
+  mapped_tails = tails;
+  if (old) Unmap(old, kRingBytes);
+  if (old_tails) Unmap(old_tails, kTailsBytes);
+  // The thread that forked still points to its writer of before, which is wiped
+  // and must not become another's.
+  writer_base = writers_noted < kMaxThreads / 2 ? writers_noted.load() : 0;
+  p->clock = control->clock;
+  p->tails = tails;
+  p->base = ring;
+  p->names_ready = names_ready;
+  p->chunks = kFirstChunks;
+  p->next_chunk = kFirstBlockChunk;
+  header->time = Now(p);
+  return inherited;
+}
+
 bool MayCall(const Process* p) { return CallsAllowed(p->tails); }
 
 bool GiveUpCalls() {
@@ -304,7 +302,7 @@ bool GiveUpCalls() {
   // A child of vfork() is about to become another program: what it gives up is
   // not given up by us, whose memory it has.
   if (p && p->state == Process::kReady && own_pid != Pid()) return false;
-  if (p && sonde_abi_recording() && Attach(p)) {
+  if (p && sonde_abi_recording() && p->state == Process::kReady) {
     while (p->chunks < kLastChunks && GrowChunks(p)) {
     }
     while (p->names_ready < kLastNames && GrowNames(p, p->names_ready + 1)) {
@@ -375,41 +373,27 @@ uint64_t TakeNameRoom(Process* p, size_t bytes) {
   return at;
 }
 
-bool Attach(Process* p) {
-  uint32_t state = Process::kNew;
-  if (!p->state.compare_exchange_strong(state, Process::kAttaching))
-    return state == Process::kReady;
-  if (!MakeFiles(p)) {
-    p->state = Process::kFailed;
-    return false;
-  }
-  IndexNames(p, names_end);
-  p->state = Process::kReady;
-  StoreShared(&p->header()->magic, kRingMagic);
-  return true;
-}
-
 uint32_t Version() { return version; }
 
 void SetPaused(bool paused) {
   __atomic_store_n(&sonde_abi_on, !paused && control, __ATOMIC_RELAXED);
 }
 
-void Start(const char* directory) {
+Process* FindSession(const char* directory) {
   const size_t size = directory ? std::strlen(directory) : 0;
   if (process || size == 0 || directory[0] != '/' ||
       size + kNameRoom > kMaxPath)
-    return;
+    return nullptr;
   std::memcpy(path, directory, size);
   directory_size = stem_size = size;
   const int fd = Open(PathOf("/control"), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return;
+  if (fd < 0) return nullptr;
   struct stat status;
   const bool whole = FileStatus(fd, &status) && S_ISREG(status.st_mode) &&
                      static_cast<uint64_t>(status.st_size) >= kControlBytes;
   void* page = whole ? Map(kControlBytes, PROT_READ, MAP_SHARED, fd) : nullptr;
   Close(fd);
-  if (!page) return;
+  if (!page) return nullptr;
   const auto* found = static_cast<const ControlPage*>(page);
   const bool known = LoadShared(&found->magic) == kControlMagic &&
                      found->version == kRingVersion;
@@ -419,14 +403,13 @@ void Start(const char* directory) {
   if (!state || !Advise(state, sizeof(Process), MADV_WIPEONFORK)) {
     if (state) Unmap(state, sizeof(Process));
     Unmap(page, kControlBytes);
-    return;
+    return nullptr;
   }
-  MakeExitKey();
   control = found;
-  process = static_cast<Process*>(state);
-  // At once and not at the first record: by then the target may have given up
-  // the right to open files.
-  if (!Attach(process)) return;
+  return static_cast<Process*>(state);
+}
+
+void Listen() {
   sonde_abi_session = &control->recording;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   SetPaused(false);

@@ -86,13 +86,15 @@ struct Block {
 // Null while there is no session. Set once, before anything can be recorded.
 extern Process* process;
 
-// Looks for a session and, if there is one, makes this process part of it.
-// `directory` is what SONDE_SESSION says. Once in a process.
-void Start(const char* directory);
+// Looks for a session in `directory`. What this process will know of it, or
+// null: there is none. Once in a process.
+Process* FindSession(const char* directory);
+// Lets this process record, its files being made.
+void Listen();
 
-// Makes the files of this process. False: nothing can be recorded, or another
-// thread is doing it right now.
-bool Attach(Process* p);
+// Makes the files, and copies the definitions of the process that forked. Where
+// those end in the file, or 0: the files could not be made.
+uint64_t MakeFiles(Process* p);
 
 // Lends a free block, growing the file if that is needed and allowed. `reserve`
 // may take the last ones. False: there is none. Never waits.
@@ -107,8 +109,8 @@ void PublishLease(Process* p, uint32_t slot, uint16_t generation);
 // False: a filter may kill the process for a system call.
 bool MayCall(const Process* p);
 
-// The process is about to ask for such a filter: makes its files now, as large
-// as they will ever be, and calls no more. Also not in children that it forks.
+// The process is about to ask for such a filter: makes its files as large as
+// they will ever be, and calls no more. Also not in children that it forks.
 // False: it is a child of vfork(), which does not concern us.
 bool GiveUpCalls();
 // It did not get the filter.
@@ -118,6 +120,9 @@ void TakeBackCalls();
 // this process. And: this one is in use.
 uint32_t WriterBase();
 void NoteWriter(uint32_t index);
+
+// Changes when ids lose their meaning.
+uint32_t Version();
 
 // Takes room for a definition. Its place in the file, or 0: there is none.
 uint64_t TakeNameRoom(Process* p, size_t bytes);

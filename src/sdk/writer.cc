@@ -254,6 +254,16 @@ void Unlock(const Process* p, Writer* w, uint32_t version) {
   w->abi.version = version;
 }
 
+// Asks the system to call EndThread. Without it (an old glibc in a program that
+// has no threads yet, or no key free) a thread keeps its block until the
+// process ends.
+void MakeExitKey() {
+  unsigned key = 0;
+  if (sonde_key_create && sonde_key_create(&key, EndThread) == 0 &&
+      key < kKeysInThread)
+    exit_key = static_cast<int>(key);
+}
+
 }  // namespace
 
 Room Open(const Draft& draft) {
@@ -299,13 +309,6 @@ void Close(const Room& room, const Draft& draft) {
   Unlock(p, room.own, room.version);
 }
 
-void MakeExitKey() {
-  unsigned key = 0;
-  if (sonde_key_create && sonde_key_create(&key, EndThread) == 0 &&
-      key < kKeysInThread)
-    exit_key = static_cast<int>(key);
-}
-
 void EndThread(void* writer) {
   Process* const p = process;
   auto* w = static_cast<Writer*>(writer);
@@ -324,6 +327,31 @@ void EndThread(void* writer) {
     w->next_free = static_cast<uint32_t>(top);
   } while (!p->free_writers.compare_exchange_weak(
       top, ((top >> 32) + 1) << 32 | index));
+}
+
+bool Attach(Process* p) {
+  uint32_t state = Process::kNew;
+  if (!p->state.compare_exchange_strong(state, Process::kAttaching))
+    return state == Process::kReady;
+  const uint64_t names_end = MakeFiles(p);
+  if (names_end == 0) {
+    p->state = Process::kFailed;
+    return false;
+  }
+  IndexNames(p, names_end);
+  p->state = Process::kReady;
+  StoreShared(&p->header()->magic, kRingMagic);
+  return true;
+}
+
+void Start(const char* directory) {
+  Process* const found = FindSession(directory);
+  if (!found) return;
+  MakeExitKey();
+  process = found;
+  // At once and not at the first record: by then the target may have given up
+  // the right to open files.
+  if (Attach(found)) Listen();
 }
 
 }  // namespace sonde::guest

@@ -36,9 +36,13 @@ void Close(const Room& room, const Draft& draft);
 // Called by the system when a thread ends: gives back what it had.
 void EndThread(void* writer);
 
-// Asks the system to do so. Without it (an old glibc in a program that has no
-// threads yet, or no key free) a thread keeps its block until the process ends.
-void MakeExitKey();
+// Looks for a session and, if there is one, makes this process part of it.
+// `directory` is what SONDE_SESSION says. Once in a process.
+void Start(const char* directory);
+
+// Makes the files of this process. False: nothing can be recorded, or another
+// thread is doing it right now.
+bool Attach(Process* p);
 
 }  // namespace sonde::guest
 

@@ -56,9 +56,10 @@ CounterReplay::SeriesState* CounterReplay::FindState(uint32_t series,
     state = &at->second;
   else if (!want_all_.empty())
     state = &far_[series];
-  if (state == nullptr || (state->group != group && state->group != kAnyGroup))
-    return nullptr;
-  return state;
+  if (state == nullptr) return nullptr;
+  // A series without a row is of the group that names it first.
+  if (state->group == kAnyGroup) state->group = group;
+  return state->group == group ? state : nullptr;
 }
 
 void CounterReplay::Prepare() {
@@ -143,13 +144,11 @@ void CounterReplay::Put(const SeriesState& state, uint32_t series,
 
 void CounterReplay::TellHole(uint32_t id, Group& group) {
   for (Listener& listener : listeners_) listener.gone.clear();
-  const auto lose = [&](uint32_t series, const SeriesState& state) {
-    if (state.epoch == group.epoch)
-      Put(state, series, {0, 0, state.bits, false}, &Listener::gone);
-  };
-  for (uint32_t series = 0; series < near_.size(); ++series)
-    lose(series, near_[series]);
-  for (const auto& [series, state] : far_) lose(series, state);
+  for (const uint32_t series : group.seen)
+    if (const SeriesState* const state = FindState(series, id);
+        state != nullptr && state->epoch == group.epoch)
+      Put(*state, series, {0, 0, state->bits, false}, &Listener::gone);
+  group.seen.clear();
   group.epoch = ++epochs_;
   for (const uint32_t listener : group.listeners)
     listeners_[listener].handler->Hole(
@@ -169,7 +168,8 @@ void CounterReplay::TellTicks(uint32_t id, Group& group) {
       SeriesState* const state = FindState(series, id);
       if (state == nullptr) continue;
       const bool repeated = state->epoch == group.epoch && state->bits == bits;
-      state->epoch = group.epoch;
+      if (state->listed != group.epoch) group.seen.push_back(series);
+      state->listed = state->epoch = group.epoch;
       state->bits = bits;
       Put(*state, series, {0, change, bits, repeated}, &Listener::values);
     }

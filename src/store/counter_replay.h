@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/stop.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -16,13 +17,13 @@ namespace sonde {
 // A value that a tick names, or a series that ended.
 struct CounterValue {
   uint32_t slot;   // what the handler calls the series
-  uint32_t place;  // in its chunk: the same in every replay
+  uint32_t place;  // of the value in its chunk: the same in every replay
   uint64_t bits;   // for ValueAsDouble(); of an end: the last value
   bool repeated;   // the series had this value already
 };
 
-// One tick of a group: first the values, then the ends. Of all this a handler
-// sees the series that it wants.
+// One tick of a group: first the values, then the ends. A handler sees only the
+// series that it wants.
 struct CounterTick {
   uint32_t group;
   int64_t time_ns;
@@ -34,11 +35,12 @@ struct CounterTick {
 // not wanted. Nobody knows how much the series grew meanwhile, or which ended.
 struct CounterHole {
   uint32_t group;
-  int64_t last_ns;  // the tick before it; kNoTime: there was none
+  int64_t last_ns;  // the tick before the hole; kNoTime: none
   std::span<const CounterValue> lost;  // series that had a value until then
 };
 
-// Whoever makes something of counters. The spans are good for the call only.
+// Somebody who makes something of counters. The spans of a tick or hole are
+// good for the call only.
 class CounterHandler {
  public:
   virtual void Tick(const CounterTick& tick) = 0;
@@ -68,13 +70,14 @@ class CounterReplay {
   // A handler may want a series several times, under different slots. Nothing
   // may be wanted once reading has begun.
   void Want(CounterHandler& handler, uint32_t series, uint32_t slot);
-  // Every series, also one that has no row. Its slot is its id.
+  // Every series, also one that has no row. The slot of a series is its id.
   void WantAll(CounterHandler& handler);
 
   // Replays the next chunk; false if there is none.
   bool Next();
+  // All that are left, or as many as StopScope lets it.
   void Run() {
-    while (Next()) {
+    while (!StopScope::Asked() && Next()) {
     }
   }
   // Which of store.counter_chunks() Next() replays.
@@ -98,7 +101,8 @@ class CounterReplay {
   };
   struct SeriesState {
     uint64_t bits = 0;
-    uint32_t epoch = 0;  // of its group when it had this value; 0: never
+    uint32_t epoch = 0;   // of its group when it had this value; 0: never
+    uint32_t listed = 0;  // the epoch in which its group listed it
     uint32_t wishes = 0, wishes_end = 0;  // indexes into wishes_
     uint32_t group = kAnyGroup;
   };
@@ -108,6 +112,7 @@ class CounterReplay {
     uint64_t next_ordinal = 0;
     int64_t last_ns = kNoTime;
     std::vector<uint32_t> listeners;
+    std::vector<uint32_t> seen;  // series that had a value in this epoch
   };
 
   uint32_t ListenerOf(CounterHandler& handler);

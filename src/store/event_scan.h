@@ -36,7 +36,7 @@ struct EventFilter {
   std::optional<uint32_t> track;
   TimeRange begin;  // of their begins
   std::optional<NameSet> names;
-  std::optional<uint64_t> chunk;  // only this one, by place
+  std::optional<uint64_t> chunk;  // only this chunk, by place
   std::optional<Event::Kind> kind;
 };
 
@@ -55,6 +55,11 @@ class EventScan {
   size_t chunk_index() const { return at_ - 1; }
   const EventChunkInfo& info() const {
     return store_.event_chunks()[at_ - 1].events;
+  }
+  // String id: who made the track of this chunk; 0: not known.
+  uint32_t track_source() const {
+    const auto at = store_.tracks().find(info().track);
+    return at == store_.tracks().end() ? 0 : at->second.source;
   }
   // The columns of this chunk, and which of its events are wanted.
   const EventColumns& events() const { return events_; }

@@ -14,7 +14,7 @@ struct Pixel {
   uint16_t depth = 0;
   uint64_t count = 0;       // events that begin here (at 0: or before)
   double busy_ns = 0;       // covered by events, at most the pixel's width
-  uint64_t max_dur_ns = 0;  // of the longest event that touches it
+  uint64_t max_dur_ns = 0;  // of the longest event that touches the pixel
   uint32_t name = 0;        // of that event
 };
 

@@ -11,6 +11,7 @@ namespace sonde {
 namespace {
 
 constexpr int kOpsBetweenLooks = 20'000;  // about a millisecond
+constexpr char kListsTables[] = "`sonde query --tables` lists the tables";
 
 struct CloseDb {
   void operator()(sqlite3* db) const { sqlite3_close(db); }
@@ -18,12 +19,13 @@ struct CloseDb {
 struct FinalizeStatement {
   void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
 };
+using TableList = std::vector<SqlTable>;
 using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
 // The gate: says of every step of a query, while it is compiled, whether it may
 // be. There is nothing to harm in an empty database in memory, but SQLite can
 // reach files, settings and code from SQL.
-int Authorize(void*, int action, const char* first, const char* second,
+int Authorize(void* tables, int action, const char* first, const char* second,
               const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:
@@ -32,7 +34,7 @@ int Authorize(void*, int action, const char* first, const char* second,
     case SQLITE_READ: {
       // No column: a table that is counted, or a name the query itself made.
       if (!second || *second == '\0') return SQLITE_OK;
-      for (const SqlTable& table : SqlTables())
+      for (const SqlTable& table : *static_cast<TableList*>(tables))
         if (std::strcmp(first, table.name) == 0) return SQLITE_OK;
       for (const char* safe : {"json_each", "json_tree"})
         if (std::strcmp(first, safe) == 0) return SQLITE_OK;
@@ -59,21 +61,12 @@ void SetLimits(sqlite3* db) {
   sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
 }
 
-std::string TableNames() {
-  std::string out;
-  for (const SqlTable& table : SqlTables()) {
-    if (!out.empty()) out += ", ";
-    out += table.name;
-  }
-  return out;
-}
-
 // SQLite's message, and what to do about it.
 Error QueryError(sqlite3* db) {
   const std::string message = sqlite3_errmsg(db);
   Error error{Error::Kind::kUsage, "query: " + message};
   if (message.find("no such table") != std::string::npos)
-    error.hint = "there are " + TableNames();
+    error.hint = kListsTables;
   else if (message.find("no such column") != std::string::npos)
     error.hint = "`sonde query TRACE --tables` lists the columns";
   else if (message.find("not authorized") != std::string::npos ||
@@ -110,6 +103,7 @@ SqlValue CellOf(sqlite3_stmt* statement, int column) {
 struct Database::State {
   std::shared_ptr<const Store> store;
   SqlDeadline deadline;
+  TableList tables;
   std::unique_ptr<sqlite3, CloseDb> db;  // closed first
 };
 
@@ -118,8 +112,15 @@ Database::~Database() = default;
 
 Result<std::unique_ptr<Database>> Database::Open(
     std::shared_ptr<const Store> store) {
+  return Open(std::move(store), {});
+}
+
+Result<std::unique_ptr<Database>> Database::Open(
+    std::shared_ptr<const Store> store, std::span<const SqlTable> more) {
   auto state = std::make_unique<State>();
   state->store = std::move(store);
+  state->tables.assign(SqlTables().begin(), SqlTables().end());
+  state->tables.insert(state->tables.end(), more.begin(), more.end());
   sqlite3* db = nullptr;
   const int rc = sqlite3_open_v2(
       ":memory:", &db,
@@ -132,7 +133,7 @@ Result<std::unique_ptr<Database>> Database::Open(
   SetLimits(db);
   // Room for sorting before it goes to a temporary file.
   sqlite3_exec(db, "PRAGMA cache_size=-32768", nullptr, nullptr, nullptr);
-  for (const SqlTable& table : SqlTables()) {
+  for (const SqlTable& table : state->tables) {
     // A table is declared when it is first named, which is a CREATE TABLE to
     // the authorizer. So each is named here, before there is one.
     sqlite3_stmt* first = nullptr;
@@ -145,7 +146,7 @@ Result<std::unique_ptr<Database>> Database::Open(
   }
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
-  sqlite3_set_authorizer(db, &Authorize, nullptr);
+  sqlite3_set_authorizer(db, &Authorize, &state->tables);
   sqlite3_progress_handler(
       db, kOpsBetweenLooks,
       [](void* deadline) {
@@ -174,7 +175,7 @@ Result<QuerySummary> Database::Query(const std::string& sql,
   if (prepared != SQLITE_OK) return QueryError(db);
   if (!raw)
     return Error{Error::Kind::kUsage, "query: there is no SQL in it",
-                 "for example: SELECT * FROM top_ops() LIMIT 10"};
+                 "for example: SELECT * FROM process"};
   const std::string_view rest(
       tail, static_cast<size_t>(sql.data() + sql.size() - tail));
   if (rest.find_first_not_of(" \t\r\n;") != std::string_view::npos)
@@ -216,9 +217,11 @@ Result<QuerySummary> Database::Query(const std::string& sql,
   }
 }
 
-std::vector<TableInfo> Tables() {
+std::vector<TableInfo> Tables() { return Tables(SqlTables()); }
+
+std::vector<TableInfo> Tables(std::span<const SqlTable> tables) {
   std::vector<TableInfo> out;
-  for (const SqlTable& table : SqlTables()) {
+  for (const SqlTable& table : tables) {
     TableInfo info{table.name, table.what, {}};
     for (const SqlColumn& column : table.columns) {
       const bool parameter = (column.use & kUseParameter) != 0;
@@ -240,8 +243,7 @@ Result<uint64_t> ScanTable(const Store& store, std::string_view name,
   std::string error = "no table called '" + std::string(name) + "'";
   const auto rows =
       table == tables.end() ? nullptr : table->open(store, {}, error);
-  if (!rows)
-    return Error{Error::Kind::kUsage, error, "there are " + TableNames()};
+  if (!rows) return Error{Error::Kind::kUsage, error, kListsTables};
   std::vector<std::string> names;
   for (const SqlColumn& column : table->columns)
     if (!(column.use & kUseParameter)) names.push_back(column.name);

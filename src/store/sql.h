@@ -10,26 +10,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/sql_value.h"
 #include "store/store.h"
 
 namespace sonde {
-
-// One cell of a result. Text is a view that holds until the next row.
-struct SqlValue {
-  enum class Type { kNull, kInt, kReal, kText, kBlob };
-
-  Type type = Type::kNull;
-  int64_t number = 0;
-  double real = 0;
-  std::string_view text;
-  bool lasting = false;  // the text lives as long as the store
-
-  SqlValue() = default;
-  SqlValue(int64_t v) : type(Type::kInt), number(v) {}
-  SqlValue(double v) : type(Type::kReal), real(v) {}
-  SqlValue(std::string_view v, bool lasts = false)
-      : type(Type::kText), text(v), lasting(lasts) {}
-};
 
 // Takes rows as they are found.
 class RowSink {
@@ -68,9 +52,13 @@ struct TableInfo {
   bool function = false;
 };
 
-// Every table and table function. `loss` is the last table: reading the others
-// may find damage.
+struct SqlTable;  // store/sql_table.h
+
+// Every table and table function of the store. `loss` stands behind the tables
+// whose reading may find damage.
 std::vector<TableInfo> Tables();
+// The same of tables that a higher room has.
+std::vector<TableInfo> Tables(std::span<const SqlTable> tables);
 
 // Gives `sink` a whole table: the rows of SELECT * in the same order, several
 // times faster. How many there were.
@@ -90,6 +78,9 @@ class Database {
  public:
   static Result<std::unique_ptr<Database>> Open(
       std::shared_ptr<const Store> store);
+  // With tables of a higher room, of which it keeps a copy, besides.
+  static Result<std::unique_ptr<Database>> Open(
+      std::shared_ptr<const Store> store, std::span<const SqlTable> more);
   ~Database();
 
   Result<QuerySummary> Query(const std::string& sql, const QueryLimits& limits,

@@ -1,8 +1,7 @@
 // The tables slice, instant and counter: the ones that can be large.
 
-#include "store/sql_event.h"
-
 #include "store/counter_replay.h"
+#include "store/event_cells.h"
 #include "store/sql_group.h"
 
 namespace sonde {
@@ -72,7 +71,7 @@ std::unique_ptr<SqlRows> OpenEventTable(const Store& store,
   if (request.group_by >= 0)
     return std::make_unique<GroupedEvents>(store, std::move(filter), request);
   uint32_t mask = 0;
-  for (int column = 0; column <= kColClass; ++column)
+  for (int column = 0; column <= kColSource; ++column)
     if (request.Uses(column)) mask |= EventMaskOf(column);
   return std::make_unique<ScannedEvents>(store, request, std::move(filter),
                                          mask);
@@ -148,25 +147,6 @@ class CounterRows : public SqlRows, private CounterHandler {
 };
 
 }  // namespace
-
-uint32_t EventMaskOf(int column) {
-  switch (column) {
-    case kColId:
-    case kColTrack:
-      return 0;
-    case kColTs:
-      return kMaskTime;
-    case kColDur:
-      return kMaskDur;
-    case kColName:
-    case kColNameId:
-      return kMaskName;
-    case kColDepth:
-      return kMaskDepth;
-    default:
-      return kMaskRare;
-  }
-}
 
 std::unique_ptr<SqlRows> OpenSlices(const Store& store,
                                     const SqlRequest& request, std::string&) {

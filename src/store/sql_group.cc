@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/check.h"
-#include "store/sql_event.h"
+#include "store/event_cells.h"
 #include "trace/bytes.h"
 
 namespace sonde {
@@ -25,7 +25,7 @@ GroupedEvents::GroupedEvents(const Store& store, EventFilter filter,
       once_(request.once),
       max_bytes_(max_bytes) {
   std::fill(std::begin(place_), std::end(place_), -1);
-  for (int column = 0; column <= kColClass; ++column) {
+  for (int column = 0; column <= kColSource; ++column) {
     if (!request.Uses(column) || column == kColName) continue;
     if (column == kColNameId && !by_text_) continue;
     place_[column] = static_cast<int>(columns_.size());

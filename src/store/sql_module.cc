@@ -214,7 +214,7 @@ int RowId(sqlite3_vtab_cursor* cursor, sqlite3_int64* id) {
   return SQLITE_OK;
 }
 
-constexpr sqlite3_module kModule = [] {
+constexpr sqlite3_module kSqliteModule = [] {
   sqlite3_module module = {};
   // Without xCreate a table is just there and cannot be created or dropped.
   module.xConnect = &Connect;
@@ -330,7 +330,7 @@ TimeRange SqlRequest::Range(int column) const {
 int RegisterTable(sqlite3* db, const SqlTable& table, const Store& store,
                   const SqlDeadline& deadline) {
   return sqlite3_create_module_v2(
-      db, table.name, &kModule, new Binding{&table, &store, &deadline},
+      db, table.name, &kSqliteModule, new Binding{&table, &store, &deadline},
       [](void* binding) { delete static_cast<Binding*>(binding); });
 }
 

@@ -1,7 +1,9 @@
 // The tables that are small: read when the trace was opened, shown row by row.
 
 #include <algorithm>
+#include <list>
 
+#include "store/event_cells.h"
 #include "store/event_scan.h"
 #include "store/sql_table.h"
 #include "trace/fields.h"
@@ -40,18 +42,134 @@ SqlValue NameOf(Enum value, const Words& words, Enum first) {
   return words[static_cast<size_t>(value) - static_cast<size_t>(first)];
 }
 
-// A list of rows that are not found by a key.
-template <typename Row, typename Fill>
-std::unique_ptr<SqlRows> NumberedRows(const std::map<uint64_t, Row>& rows,
-                                      Fill fill) {
-  return ListRows(
-      [at = rows.begin(), end = rows.end(), fill](Cells& row) mutable {
-        while (at != end && !fill(at->second, row)) ++at;
-        return at == end ? false : (++at, true);
+// Calls `add(name, ending of the name, type, cell)` for each field of a row.
+// What is not known is NULL.
+template <typename Add>
+struct FieldColumns {
+  const Store* store;  // null: for the names and types alone
+  Add add;
+
+  template <typename T>
+  void Number(const char* name, T v) {
+    if constexpr (std::is_signed_v<T>)
+      add(name, "", "INTEGER", SqlValue(int64_t{v}));
+    else
+      add(name, "", "INTEGER", SqlValue(Clamped(v)));
+  }
+  void Time(const char* name, int64_t v) {
+    add(name, "_ts", "INTEGER", TimeOrNull(v));
+  }
+  void Cost(const char* name, int64_t v) {
+    add(name, "_ns", "INTEGER", NumberOrNull(v, -1));
+  }
+  void String(const char* name, uint32_t v) {
+    add(name, "", "TEXT", store ? TextOrNull(*store, v) : SqlValue());
+  }
+  void Ref(FrameKind, const char* name, uint32_t v) {
+    add(name, "_id", "INTEGER", IdOrNull(v));
+  }
+  template <typename Enum, typename Words>
+  void Choice(const char* name, Enum v, const Words& words, Enum first) {
+    add(name, "", "TEXT", NameOf(v, words, first));
+  }
+};
+template <typename Add>
+FieldColumns(const Store*, Add) -> FieldColumns<Add>;
+
+template <typename Row>
+std::vector<SqlColumn> ColumnsOf() {
+  static std::list<std::string> names;
+  std::vector<SqlColumn> out = {
+      {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey}};
+  FieldColumns fields{
+      nullptr, [&](const std::string& name, const char* ending,
+                   const char* type, const SqlValue&) {
+        out.push_back({names.emplace_back(name + ending).c_str(), type});
+      }};
+  const Row row;
+  VisitFields(fields, row);
+  return out;
+}
+
+template <typename Row>
+std::unique_ptr<SqlRows> OpenPlain(const Store& store,
+                                   const SqlRequest& request, std::string&) {
+  return MapRows(
+      store.rows().Of<Row>(), request, [&store](const Row& row, Cells& cells) {
+        cells = {IdOrNull(row.id)};
+        FieldColumns fields{&store,
+                            [&](auto&&, auto&&, auto&&, const SqlValue& cell) {
+                              cells.push_back(cell);
+                            }};
+        VisitFields(fields, row);
       });
 }
 
+// Samples in the order of the file, which is about that of time.
+class SampleRows : public SqlRows {
+ public:
+  SampleRows(const Store& store, const SqlRequest& request)
+      : store_(store), deadline_(request.deadline), window_(request.Range(0)) {}
+
+  int Next() override {
+    for (;;) {
+      while (next_ < samples_.size()) {
+        const Sample& s = samples_[next_++];
+        if (s.time_ns >= window_.begin_ns && s.time_ns < window_.end_ns)
+          return SQLITE_ROW;
+      }
+      // A chunk of few bytes has thousands of samples.
+      if (deadline_ && deadline_->passed()) return SQLITE_INTERRUPT;
+      if (chunk_ == store_.sample_chunks().size()) return SQLITE_DONE;
+      const FrameRef& chunk = store_.sample_chunks()[chunk_++];
+      next_ = 0;
+      samples_.clear();
+      if (chunk.samples.end_ns >= window_.begin_ns &&
+          chunk.samples.begin_ns < window_.end_ns)
+        store_.ReadSamples(chunk, samples_);
+    }
+  }
+  SqlValue Column(int column) override {
+    const Sample& s = samples_[next_ - 1];
+    switch (column) {
+      case 0:
+        return s.time_ns;
+      case 1:
+        return IdOrNull(s.thread);
+      case 2:
+        return IdOrNull(s.stack);
+      case 3:
+        return Clamped(s.weight_ns);
+      case 4:
+        return int64_t{(s.flags & Sample::kWaiting) != 0};
+      default:
+        return int64_t{(s.flags & Sample::kApproximate) != 0};
+    }
+  }
+  int64_t Id() override { return static_cast<int64_t>(chunk_ << 32 | next_); }
+
+ private:
+  const Store& store_;
+  const SqlDeadline* const deadline_;
+  const TimeRange window_;
+  std::vector<Sample> samples_;
+  size_t chunk_ = 0, next_ = 0;  // behind the one that is shown
+};
+
 }  // namespace
+
+std::vector<SqlTable> PlainRowTables() {
+  std::vector<SqlTable> out;
+  ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& kind) {
+    static const std::vector<SqlColumn> kColumns = ColumnsOf<Row>();
+    out.push_back({kind.word, kind.what, kColumns,
+                   [](const Store& store) {
+                     return static_cast<double>(store.rows().Of<Row>().size());
+                   },
+                   &OpenPlain<Row>});
+  });
+  return out;
+}
 
 std::unique_ptr<SqlRows> OpenSeries(const Store& store,
                                     const SqlRequest& request, std::string&) {
@@ -64,16 +182,17 @@ std::unique_ptr<SqlRows> OpenSeries(const Store& store,
           const auto thread = store.threads().find(series.scope_id);
           if (thread != store.threads().end()) process = thread->second.process;
         }
-        row = {IdOrNull(series.id), TextOrNull(store, series.name),
-               TextOrNull(store, series.label), TextOrNull(store, series.unit),
+        row = {IdOrNull(series.id),
+               TextOrNull(store, series.name),
+               TextOrNull(store, series.label),
+               TextOrNull(store, series.unit),
                NameOf(series.kind, kSeriesKinds, Series::Kind::kGauge),
                NameOf(series.scope, kScopes, Series::Scope::kMachine),
-               IdOrNull(process), IdOrNull(of_thread ? series.scope_id : 0),
-               // Devices are counted from 0.
-               series.scope == Series::Scope::kDevice
-                   ? SqlValue(int64_t{series.scope_id})
-                   : SqlValue(),
-               IdOrNull(series.group), TextOrNull(store, series.source)};
+               IdOrNull(process),
+               IdOrNull(of_thread ? series.scope_id : 0),
+               IdOrNull(series.device),
+               IdOrNull(series.group),
+               TextOrNull(store, series.source)};
       });
 }
 
@@ -141,56 +260,9 @@ std::unique_ptr<SqlRows> OpenTracks(const Store& store,
       });
 }
 
-std::unique_ptr<SqlRows> OpenDevices(const Store& store,
-                                     const SqlRequest& request, std::string&) {
-  return MapRows(store.rows().devices, request,
-                 [&store](const Device& device, Cells& row) {
-                   row = {IdOrNull(device.id),
-                          TextOrNull(store, device.source),
-                          TextOrNull(store, device.vendor),
-                          TextOrNull(store, device.name),
-                          TextOrNull(store, device.uuid),
-                          int64_t{device.index}};
-                 });
-}
-
-std::unique_ptr<SqlRows> OpenModules(const Store& store,
-                                     const SqlRequest& request, std::string&) {
-  return MapRows(store.rows().modules, request,
-                 [&store](const Module& module, Cells& row) {
-                   row = {IdOrNull(module.id), TextOrNull(store, module.path),
-                          TextOrNull(store, module.build_id)};
-                 });
-}
-
-// In the order of the file, which is about that of time.
 std::unique_ptr<SqlRows> OpenSamples(const Store& store,
                                      const SqlRequest& request, std::string&) {
-  const TimeRange window = request.Range(0);
-  return ListRows([&store, window, chunk = size_t{0}, at = size_t{0},
-                   samples = std::vector<Sample>()](Cells& row) mutable {
-    for (;;) {
-      for (; at < samples.size(); ++at) {
-        const Sample& s = samples[at];
-        if (s.time_ns < window.begin_ns || s.time_ns >= window.end_ns) continue;
-        row = {s.time_ns,
-               IdOrNull(s.thread),
-               IdOrNull(s.stack),
-               Clamped(s.weight_ns),
-               int64_t{(s.flags & Sample::kWaiting) != 0},
-               int64_t{(s.flags & Sample::kApproximate) != 0}};
-        ++at;
-        return true;
-      }
-      at = 0;
-      samples.clear();
-      if (chunk == store.sample_chunks().size()) return false;
-      const FrameRef& next = store.sample_chunks()[chunk++];
-      if (next.samples.end_ns >= window.begin_ns &&
-          next.samples.begin_ns < window.end_ns)
-        store.ReadSamples(next, samples);
-    }
-  });
+  return std::make_unique<SampleRows>(store, request);
 }
 
 std::unique_ptr<SqlRows> OpenStacks(const Store& store,
@@ -214,13 +286,12 @@ std::unique_ptr<SqlRows> OpenStacks(const Store& store,
       frame.file = symbol->second.file;
       frame.line = symbol->second.line;
     }
-    const auto module = store.rows().modules.find(frame.module);
+    const RowsById<Module>& modules = store.rows().Of<Module>();
+    const auto module = modules.find(frame.module);
     row = {int64_t{at},
            IdOrNull(node.parent),
            TextOrNull(store, frame.function),
-           TextOrNull(store, module == store.rows().modules.end()
-                                 ? 0
-                                 : module->second.path),
+           TextOrNull(store, module == modules.end() ? 0 : module->second.path),
            TextOrNull(store, frame.file),
            IdOrNull(frame.line),
            IdOrNull(frame.offset)};
@@ -274,13 +345,16 @@ std::unique_ptr<SqlRows> OpenLosses(const Store& store, const SqlRequest&,
 
 std::unique_ptr<SqlRows> OpenNotCollected(const Store& store, const SqlRequest&,
                                           std::string&) {
-  return NumberedRows(
-      store.rows().not_collected, [](const NotCollected& one, Cells& row) {
-        row = {std::string_view(one.source), std::string_view(one.why),
-               one.cure.empty() ? SqlValue()
-                                : SqlValue(std::string_view(one.cure))};
-        return !one.source.empty();
-      });
+  return ListRows([at = store.rows().not_collected.begin(),
+                   end = store.rows().not_collected.end()](Cells& row) mutable {
+    while (at != end && at->second.source.empty()) ++at;
+    if (at == end) return false;
+    const NotCollected& one = (at++)->second;
+    row = {
+        std::string_view(one.source), std::string_view(one.why),
+        one.cure.empty() ? SqlValue() : SqlValue(std::string_view(one.cure))};
+    return true;
+  });
 }
 
 std::unique_ptr<SqlRows> OpenRun(const Store& store, const SqlRequest&,

@@ -1,6 +1,7 @@
 // How a table of the store is shown to SQLite. A table says which conditions on
 // which columns it can use; one piece of code (sql_module.cc) speaks SQLite's
-// protocol for all of them; the list is in sql_tables.cc.
+// protocol for all of them; the store's own are listed in sql_tables.cc, and a
+// higher room gives its tables to Database::Open().
 
 #ifndef SONDE_STORE_SQL_TABLE_H_
 #define SONDE_STORE_SQL_TABLE_H_
@@ -16,7 +17,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "store/sql.h"
+#include "store/sql_value.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -91,7 +92,10 @@ class SqlRows {
   virtual int64_t Id() = 0;
 };
 
-// A table or table function as SQLite sees it. Holds no data.
+using SqlOpen = std::unique_ptr<SqlRows>(const Store&, const SqlRequest&,
+                                         std::string&);
+
+// A table or table function as SQLite sees it.
 struct SqlTable {
   const char* name;
   const char* what;  // one line
@@ -99,12 +103,10 @@ struct SqlTable {
   // About how many rows there are.
   double (*size)(const Store& store);
   // Null with a message in `error` if the parameters make no sense.
-  std::unique_ptr<SqlRows> (*open)(const Store& store,
-                                   const SqlRequest& request,
-                                   std::string& error);
+  std::function<SqlOpen> open;
 };
 
-// Every table and table function.
+// Every table and table function of the store.
 std::span<const SqlTable> SqlTables();
 
 // Makes `table` readable in `db`. The three must live as long as `db`.
@@ -132,35 +134,16 @@ inline int64_t Clamped(uint64_t v) {
   return v > INT64_MAX ? INT64_MAX : static_cast<int64_t>(v);
 }
 
-// Openers of the tables, for sql_tables.cc.
-using SqlOpen = std::unique_ptr<SqlRows>(const Store&, const SqlRequest&,
-                                         std::string&);
+// A table for each plain kind of row (trace/fields.h), with a column for each
+// field.
+std::vector<SqlTable> PlainRowTables();
+
+// Openers of the other tables, for sql_tables.cc.
 SqlOpen OpenSlices, OpenInstants, OpenCounters;              // events
 SqlOpen OpenSeries, OpenThreads, OpenProcesses, OpenTracks;  // small tables
-SqlOpen OpenDevices, OpenModules, OpenSamples, OpenNotCollected;
-SqlOpen OpenStacks, OpenArgs, OpenLosses, OpenRun, OpenClocks, OpenFlows;
+SqlOpen OpenSamples, OpenNotCollected, OpenStacks, OpenArgs, OpenLosses,
+    OpenRun, OpenClocks, OpenFlows;
 SqlOpen OpenTopOps, OpenPixels, OpenIdleGaps, OpenSeriesStats;  // functions
-
-// Columns of slice and instant, which share their first ones.
-enum EventSqlColumn {
-  kColId,
-  kColTs,
-  kColDur,
-  kColTrack,
-  kColName,
-  kColNameId,
-  kColCategory,
-  kColDepth,
-  kColArgs,
-  kColStack,
-  kColFlowIn,
-  kColFlowOut,
-  kColUnfinished,
-  kColClass,
-};
-// An event's id: its chunk and its place there.
-inline constexpr int kEventIdBits = 14;
-static_assert(1 << kEventIdBits == kMaxChunkEvents);
 
 }  // namespace sonde
 

@@ -21,6 +21,7 @@ constexpr SqlColumn kSlice[] = {
     {"flow_out", "INTEGER"},
     {"unfinished", "INTEGER"},
     {"class", "TEXT"},
+    {"source", "TEXT"},
 };
 constexpr SqlColumn kCounter[] = {
     {"series_id", "INTEGER", kUseEqual},
@@ -74,19 +75,6 @@ constexpr SqlColumn kTrack[] = {
     {"parent_id", "INTEGER"},
     {"position", "INTEGER"},
     {"clock", "TEXT"},
-};
-constexpr SqlColumn kDevice[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
-    {"source", "TEXT"},
-    {"vendor", "TEXT"},
-    {"name", "TEXT"},
-    {"uuid", "TEXT"},
-    {"number", "INTEGER"},
-};
-constexpr SqlColumn kModule[] = {
-    {"id", "INTEGER", kUseEqual | kUseOrder | kUseKey},
-    {"path", "TEXT"},
-    {"build_id", "TEXT"},
 };
 constexpr SqlColumn kSample[] = {
     {"ts", "INTEGER", kUseEqual | kUseRange},
@@ -181,49 +169,52 @@ double SizeOf(const Rows& rows) {
   return static_cast<double>(rows.size());
 }
 
-constexpr SqlTable kTables[] = {
-    {"slice", "what ran from ts for dur nanoseconds", kSlice, &Events,
-     &OpenSlices},
-    {"instant", "what happened at a moment (dur is 0)", kSlice, &Events,
-     &OpenInstants},
-    {"counter", "values of series when they changed, NULL when they ended",
-     kCounter, &Events, &OpenCounters},
-    {"series", "what was counted or measured", kSeries,
-     [](const Store& s) { return SizeOf(s.series()); }, &OpenSeries},
-    {"process", "processes, from fork to exit", kProcess,
-     [](const Store& s) { return SizeOf(s.processes()); }, &OpenProcesses},
-    {"thread", "their threads", kThread,
-     [](const Store& s) { return SizeOf(s.threads()); }, &OpenThreads},
-    {"track", "rows of the timeline that slices and instants are on", kTrack,
-     [](const Store& s) { return SizeOf(s.tracks()); }, &OpenTracks},
-    {"device", "accelerators", kDevice,
-     [](const Store& s) { return SizeOf(s.rows().devices); }, &OpenDevices},
-    {"module", "programs and libraries that stacks lie in", kModule,
-     [](const Store& s) { return SizeOf(s.rows().modules); }, &OpenModules},
-    {"sample", "what threads were doing at a moment", kSample, &Events,
-     &OpenSamples},
-    {"stack", "call stacks, as a tree", kStack,
-     [](const Store& s) { return SizeOf(s.stacks()); }, &OpenStacks},
-    {"arg", "arguments of slices and instants", kArg,
-     [](const Store& s) { return SizeOf(s.rows().args) * 2; }, &OpenArgs},
-    {"flow", "arrows from slice to slice", kFlow, &Some, &OpenFlows},
-    {"run", "the recording itself: command, machine, versions", kRun, &Some,
-     &OpenRun},
-    {"clock", "the same moments on other clocks", kClock, &Some, &OpenClocks},
-    {"loss", "what is missing, and why", kLoss, &Some, &OpenLosses},
-    {"not_collected", "sources that could not be used, and the cure",
-     kNotCollected, &Some, &OpenNotCollected},
-    {"top_ops", "cost by name, of devices apart; in [t0, t1), on one track",
-     kTopOps, &Some, &OpenTopOps},
-    {"px", "a track drawn n pixels wide", kPixels, &Some, &OpenPixels},
-    {"idle_gaps", "times of at least min_ns without an outermost slice",
-     kIdleGaps, &Some, &OpenIdleGaps},
-    {"series_stats", "each series in one row; mean is weighted by time",
-     kSeriesStats, &Some, &OpenSeriesStats},
-};
+std::vector<SqlTable> AllTables() {
+  std::vector<SqlTable> all = {
+      {"slice", "what ran from ts for dur nanoseconds", kSlice, &Events,
+       &OpenSlices},
+      {"instant", "what happened at a moment (dur is 0)", kSlice, &Events,
+       &OpenInstants},
+      {"counter", "values of series when they changed, NULL when they ended",
+       kCounter, &Events, &OpenCounters},
+      {"series", "what was counted or measured", kSeries,
+       [](const Store& s) { return SizeOf(s.series()); }, &OpenSeries},
+      {"process", "processes, from fork to exit", kProcess,
+       [](const Store& s) { return SizeOf(s.processes()); }, &OpenProcesses},
+      {"thread", "their threads", kThread,
+       [](const Store& s) { return SizeOf(s.threads()); }, &OpenThreads},
+      {"track", "rows of the timeline that slices and instants are on", kTrack,
+       [](const Store& s) { return SizeOf(s.tracks()); }, &OpenTracks},
+      {"sample", "what threads were doing at a moment", kSample, &Events,
+       &OpenSamples},
+      {"stack", "call stacks, as a tree", kStack,
+       [](const Store& s) { return SizeOf(s.stacks()); }, &OpenStacks},
+      {"arg", "arguments of slices and instants", kArg,
+       [](const Store& s) { return SizeOf(s.rows().args) * 2; }, &OpenArgs},
+      {"flow", "arrows from slice to slice", kFlow, &Some, &OpenFlows},
+      {"run", "the recording itself: command, machine, versions", kRun, &Some,
+       &OpenRun},
+      {"clock", "the same moments on other clocks", kClock, &Some, &OpenClocks},
+      {"loss", "what is missing, and why", kLoss, &Some, &OpenLosses},
+      {"not_collected", "sources that could not be used, and the cure",
+       kNotCollected, &Some, &OpenNotCollected},
+      {"top_ops", "cost by name, of devices apart; in [t0, t1), on one track",
+       kTopOps, &Some, &OpenTopOps},
+      {"px", "a track drawn n pixels wide", kPixels, &Some, &OpenPixels},
+      {"idle_gaps", "times of at least min_ns without an outermost slice",
+       kIdleGaps, &Some, &OpenIdleGaps},
+      {"series_stats", "each series in one row; mean is weighted by time",
+       kSeriesStats, &Some, &OpenSeriesStats},
+  };
+  for (SqlTable& table : PlainRowTables()) all.push_back(std::move(table));
+  return all;
+}
 
 }  // namespace
 
-std::span<const SqlTable> SqlTables() { return kTables; }
+std::span<const SqlTable> SqlTables() {
+  static const std::vector<SqlTable> kTables = AllTables();
+  return kTables;
+}
 
 }  // namespace sonde

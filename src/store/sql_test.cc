@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "store/event_cells.h"
 #include "store/sql_group.h"
 #include "store/test_trace.h"
 
@@ -227,7 +228,7 @@ TEST_F(SqlTest, NothingCanBeChangedOrReached) {
 }
 
 TEST_F(SqlTest, WrongQueriesSayWhatToDo) {
-  EXPECT_NE(Fails("SELECT * FROM slices").hint.find("slice, instant"),
+  EXPECT_NE(Fails("SELECT * FROM slices").hint.find("--tables"),
             std::string::npos);
   EXPECT_NE(Fails("SELECT durr FROM slice").hint.find("--tables"),
             std::string::npos);
@@ -347,6 +348,31 @@ TEST(SqlTablesTest, WhatWasNotCollectedIsNull) {
     ASSERT_TRUE(summary.ok()) << sql << ": " << summary.error().what;
     EXPECT_EQ(sink.rows, rows) << sql;
   }
+}
+
+TEST(SqlTablesTest, APlainRowHasACellForEachField) {
+  auto bytes = std::make_shared<std::string>();
+  const auto writer = TraceWriter::CreateInMemory({}, bytes);
+  Device device;
+  device.source = writer->Intern("nvml");
+  device.name = writer->Intern("A 100");
+  writer->AddRow(device);
+  device.index = 1;
+  writer->AddRow(device);
+  Module module;
+  module.path = writer->Intern("/lib/libc.so.6");
+  writer->AddRow(module);
+  ASSERT_TRUE(writer->Close().ok());
+  auto database = Database::Open(Store::OfBytes(bytes, "t").Take()).Take();
+  Rows devices, modules;
+  ASSERT_TRUE(database->Query("SELECT * FROM device", {}, devices).ok());
+  EXPECT_EQ(devices.columns,
+            (Strings{"id", "source", "vendor", "name", "uuid", "number"}));
+  EXPECT_EQ(devices.rows,
+            (Strings{"1|nvml|-|A 100|-|0", "2|nvml|-|A 100|-|1"}));
+  ASSERT_TRUE(
+      database->Query("SELECT * FROM module WHERE id = 1", {}, modules).ok());
+  EXPECT_EQ(modules.rows, Strings{"1|/lib/libc.so.6|-"});
 }
 
 // Each chunk repeats all values at its begin; the table does not.

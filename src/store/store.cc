@@ -127,7 +127,7 @@ int64_t Store::RealtimeOf(int64_t time_ns) const {
 
 std::vector<Loss> Store::losses() const {
   std::vector<Loss> out;
-  if (reader_->lost_journal()) out.push_back(*reader_->lost_journal());
+  if (reader_->lost_end()) out.push_back(*reader_->lost_end());
   for (const Damage& damage : reader_->damages()) out.push_back(LossOf(damage));
   for (const auto& [ordinal, loss] : rows_.losses) out.push_back(loss);
   {

@@ -42,8 +42,8 @@ struct OpTotal {
   bool device = false;  // time of a device, beside the host's
 };
 
-// Some of the frames of a reader, in its order. A list, not copies: a trace may
-// have a million of them.
+// Some of the frames of a reader, in its order. A list of places, not copies: a
+// trace may have a million frames.
 class ChunkList {
  public:
   class Iterator {
@@ -84,9 +84,9 @@ class ChunkList {
 // events and counters stay in the file until they are asked for. Tables that
 // take more than RowBudget allows are refused.
 //
-//  - Everything that is missing is in losses(): what the recorder lost, what of
-//    the file is damaged, and a journal that is not there. Reading a damaged
-//    chunk adds to them.
+//  - Everything that is missing is in losses(): what the recorder lost, damaged
+//    parts of the file, and a journal that is not there. Reading a damaged
+//    chunk adds a loss.
 //  - Ids that the trace does not explain (their rows were lost) give empty
 //    rows and the name "?".
 //
@@ -144,7 +144,7 @@ class Store {
                std::vector<LodRow>& out) const;
   // For CounterReplay, which everybody else asks.
   bool ReadTicks(const FrameRef& chunk, CounterTicks& out) const;
-  // How often that was done, whatever for.
+  // How often a counter chunk was decoded, whatever for.
   uint64_t counter_decodes() const { return late_->counter_decodes; }
   bool ReadSamples(const FrameRef& chunk, std::vector<Sample>& out) const;
   bool ReadSeriesAggregates(const FrameRef& chunk,
@@ -152,7 +152,7 @@ class Store {
   // For reading a chunk's columns step by step. `out` views into `payload`.
   bool OpenEvents(const FrameRef& chunk, std::string& payload,
                   EventChunkDecoder& out) const;
-  // What a caller of OpenEvents found wrong later.
+  // Damage of a chunk that a caller of OpenEvents found later.
   void NoteDamage(const FrameRef& chunk) const;
 
   // Cost by track and name over the whole trace, also of events that

@@ -72,8 +72,9 @@ class Copier {
     void Choice(const char*, Enum&, const Words&, Enum) {}
     void String(const char*, uint32_t& id) { id = copier_.String(id); }
     void Ref(FrameKind kind, const char*, uint32_t& id) {
-      if (kind == FrameKind::kDevices) id = copier_.devices_[id];
-      if (kind == FrameKind::kModules) id = copier_.modules_[id];
+      if (const auto ids = copier_.plain_.find(kind);
+          ids != copier_.plain_.end())
+        id = ids->second[id];
       if (kind != FrameKind::kTracks) return;
       const auto at = copier_.copied_.tracks.find(id);
       id = at == copier_.copied_.tracks.end() ? 0 : at->second;
@@ -89,15 +90,8 @@ class Copier {
     return row;
   }
 
-  template <typename Row, typename Take>
-  static void ForEach(const IdTable<Row>& rows, Take take) {
-    for (uint32_t id = rows.From(1); id != 0;
-         id = id == UINT32_MAX ? 0 : rows.From(id + 1))
-      take(id, *rows.Find(id));
-  }
-
   void Strings() {
-    ForEach(rows_.strings, [&](uint32_t id, const std::string& text) {
+    rows_.strings.ForEach([&](uint32_t id, const std::string& text) {
       const uint32_t now = to_.Intern(text);
       strings_.Put(id, now, rows_.strings.size());
       if (now == id && copied_.same_strings + 1 == id) ++copied_.same_strings;
@@ -115,10 +109,12 @@ class Copier {
       if (!Dense(number, rows_.threads.size())) continue;
       to_.PutThread(copied_.threads[number] = Renamed(row));
     }
-    for (const auto& [id, row] : rows_.devices)
-      devices_.Put(id, to_.AddDevice(Renamed(row)), rows_.devices.size());
-    for (const auto& [id, row] : rows_.modules)
-      modules_.Put(id, to_.AddModule(Renamed(row)), rows_.modules.size());
+    ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& kind) {
+      const RowsById<Row>& rows = rows_.Of<Row>();
+      Ids& ids = plain_[kind.frame];
+      for (const auto& [id, row] : rows)
+        ids.Put(id, to_.AddRow(Renamed(row)), rows.size());
+    });
     for (auto [id, row] : rows_.tracks) {
       row.id = id;  // of one only events tell of, there is nothing else
       if (!EventsOf(row)) continue;
@@ -179,10 +175,10 @@ class Copier {
 
   void Stacks() {
     Ids frames;
-    ForEach(rows_.frames, [&](uint32_t id, const StackFrame& row) {
+    rows_.frames.ForEach([&](uint32_t id, const StackFrame& row) {
       frames.Put(id, to_.AddFrame(Renamed(row)), rows_.frames.size());
     });
-    ForEach(rows_.stacks, [&](uint32_t id, const StackNode& row) {
+    rows_.stacks.ForEach([&](uint32_t id, const StackNode& row) {
       stacks_.Put(id, to_.AddStack({stacks_[row.parent], frames[row.frame]}),
                   rows_.stacks.size());
     });
@@ -215,6 +211,7 @@ class Copier {
       Event event = columns.At(i);
       event.name = String(event.name);
       event.category = String(event.category);
+      event.source = String(event.source);
       event.args = args_[event.args];
       event.stack = stacks_[event.stack];
       to_.AddEvent(track, event);
@@ -308,9 +305,10 @@ class Copier {
   const CopyRange& range_;
   TraceWriter& to_;
   Copied copied_;
-  Ids strings_, series_, stacks_, args_, devices_, modules_;
-  std::set<uint32_t> groups_;  // that have a series
-  std::set<uint32_t> live_;    // series of a group that have a value
+  Ids strings_, series_, stacks_, args_;
+  std::map<FrameKind, Ids> plain_;  // of rows of plain kinds
+  std::set<uint32_t> groups_;       // that have a series
+  std::set<uint32_t> live_;         // series of a group that have a value
   uint64_t next_ordinal_ = 0;
 };
 

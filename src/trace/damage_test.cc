@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -201,9 +202,9 @@ TEST_F(DamageTest, BytesCutOutCostTheFramesTheyStoodIn) {
     std::string bytes = whole;
     bytes.erase(at, size);
     const int64_t begin = static_cast<int64_t>(at);
+    const int64_t end = begin + static_cast<int64_t>(size);
     const Seen left = Look(bytes);
-    ASSERT_EQ(left.payloads, Outside(begin, begin + static_cast<int64_t>(size)))
-        << at << "+" << size;
+    ASSERT_EQ(left.payloads, Outside(begin, end)) << at << "+" << size;
   }
 }
 
@@ -343,8 +344,8 @@ TEST(JournalDamage, AJournalOfAnotherSessionIsLeftAlone) {
   std::filesystem::rename(directory.path + "/old", path + ".journal");
   const TraceReader reader = TraceReader::Open(path).Take();
   EXPECT_TRUE(reader.frames().empty());
-  ASSERT_TRUE(reader.lost_journal());
-  EXPECT_NE(reader.lost_journal()->detail.find("not the journal of this trace"),
+  ASSERT_TRUE(reader.lost_end());
+  EXPECT_NE(reader.lost_end()->detail.find("not the journal of this trace"),
             std::string::npos);
 }
 
@@ -355,16 +356,51 @@ TEST(JournalDamage, AJournalThatIsGoneIsALossUntilItIsBack) {
   RandomTrace(6, *writer, false).Steps(50);
   writer->Flush();
   writer.reset();
-  EXPECT_FALSE(TraceReader::Open(path).Take().lost_journal());
+  EXPECT_FALSE(TraceReader::Open(path).Take().lost_end());
   std::filesystem::rename(path + ".journal", directory.path + "/old");
   const TraceReader without = TraceReader::Open(path).Take();
-  ASSERT_TRUE(without.lost_journal());
-  EXPECT_EQ(without.lost_journal()->reason, "journal");
-  EXPECT_TRUE(without.lost_journal()->detail.ends_with("put it back as " +
-                                                       path + ".journal"))
-      << without.lost_journal()->detail;
+  ASSERT_TRUE(without.lost_end());
+  EXPECT_EQ(without.lost_end()->reason, "journal");
+  EXPECT_TRUE(without.lost_end()->detail.ends_with("put it back as " + path +
+                                                   ".journal"))
+      << without.lost_end()->detail;
   std::filesystem::rename(directory.path + "/old", path + ".journal");
-  EXPECT_FALSE(TraceReader::Open(path).Take().lost_journal());
+  EXPECT_FALSE(TraceReader::Open(path).Take().lost_end());
+}
+
+TEST(JournalDamage, AClosedTraceThatWasCutMissesItsEndAndNoJournal) {
+  Directory directory;
+  const std::string path = directory.path + "/t.sonde";
+  auto writer = TraceWriter::Create(path, RandomTrace::HeaderOf(6), {}).Take();
+  RandomTrace(6, *writer, false).Steps(50);
+  ASSERT_TRUE(writer->Close().ok());
+  writer.reset();
+  EXPECT_FALSE(TraceReader::Open(path).Take().lost_end());
+  // Through the end mark, at it, and in the middle of a frame.
+  for (const size_t cut : {1, 48, 1048}) {
+    const std::string part = path + "-" + std::to_string(cut);
+    std::filesystem::copy_file(path, part);
+    std::filesystem::resize_file(part, std::filesystem::file_size(path) - cut);
+    const TraceReader reader = TraceReader::Open(part).Take();
+    EXPECT_FALSE(reader.finished()) << cut;
+    ASSERT_TRUE(reader.lost_end()) << cut;
+    EXPECT_TRUE(reader.cut()) << reader.lost_end()->detail;
+    EXPECT_EQ(reader.lost_end()->detail.find("journal"), std::string::npos);
+  }
+}
+
+TEST(JournalDamage, BytesBehindTheEndMarkAreDamageAndNoLostEnd) {
+  Directory directory;
+  const std::string path = directory.path + "/t.sonde";
+  auto writer = TraceWriter::Create(path, RandomTrace::HeaderOf(6), {}).Take();
+  RandomTrace(6, *writer, false).Steps(50);
+  ASSERT_TRUE(writer->Close().ok());
+  writer.reset();
+  std::ofstream(path, std::ios::app) << "more";
+  const TraceReader reader = TraceReader::Open(path).Take();
+  EXPECT_FALSE(reader.lost_end());
+  ASSERT_EQ(reader.damages().size(), 1u);
+  EXPECT_EQ(reader.damages()[0].bytes, 4);
 }
 
 TEST(JournalDamage, ADamagedHeaderIsReported) {
@@ -382,7 +418,7 @@ TEST(JournalDamage, ADamagedHeaderIsReported) {
   ASSERT_EQ(reader.damages().size(), 1u);
   EXPECT_TRUE(reader.damages()[0].journal);
   EXPECT_EQ(reader.damages()[0].bytes, size);
-  EXPECT_FALSE(reader.lost_journal()) << "told once";
+  EXPECT_FALSE(reader.lost_end()) << "told once";
 }
 
 // A trace on a disk of `bytes`. Null if this process may not mount one.

@@ -93,6 +93,7 @@ void EventColumns::AddRare(const Event& event) {
   put(EventColumn::kFlowIn, event.flow_in);
   put(EventColumn::kFlowOut, event.flow_out);
   put(EventColumn::kClass, static_cast<uint64_t>(event.cls));
+  put(EventColumn::kSource, event.source);
 }
 
 Event EventColumns::At(size_t i) const {
@@ -109,6 +110,7 @@ Event EventColumns::At(size_t i) const {
   event.flow_in = Rare(EventColumn::kFlowIn, i);
   event.flow_out = Rare(EventColumn::kFlowOut, i);
   event.cls = static_cast<Event::Class>(Rare(EventColumn::kClass, i) & 3);
+  event.source = static_cast<uint32_t>(Rare(EventColumn::kSource, i));
   return event;
 }
 

@@ -22,7 +22,7 @@ struct EventColumns {
   std::vector<int64_t> dur_ns;
   std::vector<uint32_t> name;
   std::vector<uint16_t> depth;
-  // kKind .. kClass, by EventColumn.
+  // kKind .. kSource, by EventColumn.
   std::array<std::vector<uint64_t>, kValueColumns> rare;
 
   // An event without rare columns.
@@ -45,7 +45,8 @@ struct EventColumns {
   }
   static bool IsRare(const Event& event) {
     return (event.flow_in | event.flow_out | event.category | event.args |
-            event.stack | event.flags | static_cast<uint64_t>(event.kind) |
+            event.stack | event.source | event.flags |
+            static_cast<uint64_t>(event.kind) |
             static_cast<uint64_t>(event.cls)) != 0;
   }
   Event At(size_t i) const;

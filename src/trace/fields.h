@@ -1,8 +1,8 @@
 // The fields of every kind of row, each list once, in the order of the file.
 //
 // `VisitFields(f, row)` calls one function of `f` for each field. What reads,
-// writes, copies and spells rows is a class with these functions: a new field,
-// or a new kind of row, is a line here and no line there.
+// writes, copies and spells rows is a class with these functions: a new field
+// is a line here and no line there.
 //
 //     f.Number("pid", v)            a plain number, signed or not
 //     f.Time("start", v)            ns; kNoTime: none
@@ -19,6 +19,7 @@
 #include <array>
 #include <concepts>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "trace/format.h"
@@ -28,7 +29,7 @@ namespace sonde {
 
 // A row of type T, to read or to fill.
 template <typename Row, typename T>
-concept RowOf = std::same_as<std::remove_const_t<Row>, T>;
+concept IsRow = std::same_as<std::remove_const_t<Row>, T>;
 
 inline constexpr std::array<std::string_view, 5> kTrackKinds = {
     "thread", "process", "machine", "custom", "queue"};
@@ -50,12 +51,12 @@ auto& KeyOf(Row& r) { return r.id; }
 template <typename Row>
 requires requires(Row& r) { r.number; }
 auto& KeyOf(Row& r) { return r.number; }
-template <RowOf<Symbol> Row>
+template <IsRow<Symbol> Row>
 auto& KeyOf(Row& r) {
   return r.frame;
 }
 
-template <typename F, RowOf<Track> Row>
+template <typename F, IsRow<Track> Row>
 void VisitFields(F& f, Row& r) {
   f.Choice("kind", r.kind, kTrackKinds, Track::Kind::kThread);
   f.Ref(FrameKind::kProcesses, "process", r.process);
@@ -68,7 +69,7 @@ void VisitFields(F& f, Row& r) {
   f.String("clock", r.clock);
 }
 
-template <typename F, RowOf<Process> Row>
+template <typename F, IsRow<Process> Row>
 void VisitFields(F& f, Row& r) {
   f.Ref(FrameKind::kProcesses, "parent", r.parent);
   f.Number("pid", r.pid);
@@ -82,7 +83,7 @@ void VisitFields(F& f, Row& r) {
   f.Cost("cpu", r.cpu_ns);
 }
 
-template <typename F, RowOf<Thread> Row>
+template <typename F, IsRow<Thread> Row>
 void VisitFields(F& f, Row& r) {
   f.Ref(FrameKind::kProcesses, "process", r.process);
   f.Number("tid", r.tid);
@@ -92,7 +93,7 @@ void VisitFields(F& f, Row& r) {
   f.Cost("cpu", r.cpu_ns);
 }
 
-template <typename F, RowOf<Series> Row>
+template <typename F, IsRow<Series> Row>
 void VisitFields(F& f, Row& r) {
   f.Number("group", r.group);
   f.Choice("scope", r.scope, kScopes, Series::Scope::kMachine);
@@ -103,24 +104,25 @@ void VisitFields(F& f, Row& r) {
   f.Choice("kind", r.kind, kSeriesKinds, Series::Kind::kGauge);
   f.Choice("type", r.type, kSeriesTypes, Series::Type::kInt);
   f.String("source", r.source);
+  f.Ref(FrameKind::kDevices, "device", r.device);
 }
 
-template <typename F, RowOf<Device> Row>
+template <typename F, IsRow<Device> Row>
 void VisitFields(F& f, Row& r) {
   f.String("source", r.source);
   f.String("vendor", r.vendor);
   f.String("name", r.name);
   f.String("uuid", r.uuid);
-  f.Number("index", r.index);
+  f.Number("number", r.index);
 }
 
-template <typename F, RowOf<Module> Row>
+template <typename F, IsRow<Module> Row>
 void VisitFields(F& f, Row& r) {
   f.String("path", r.path);
   f.String("build_id", r.build_id);
 }
 
-template <typename F, RowOf<StackFrame> Row>
+template <typename F, IsRow<StackFrame> Row>
 void VisitFields(F& f, Row& r) {
   f.String("function", r.function);
   f.Ref(FrameKind::kModules, "module", r.module);
@@ -129,7 +131,7 @@ void VisitFields(F& f, Row& r) {
   f.Number("offset", r.offset);
 }
 
-template <typename F, RowOf<Symbol> Row>
+template <typename F, IsRow<Symbol> Row>
 void VisitFields(F& f, Row& r) {
   f.Number("depth", r.depth);
   f.String("function", r.function);
@@ -139,7 +141,7 @@ void VisitFields(F& f, Row& r) {
   f.Number("loop", r.loop);
 }
 
-template <typename F, RowOf<SampleSum> Row>
+template <typename F, IsRow<SampleSum> Row>
 void VisitFields(F& f, Row& r) {
   f.Ref(FrameKind::kThreads, "thread", r.thread);
   f.Number("stack", r.stack);
@@ -148,14 +150,14 @@ void VisitFields(F& f, Row& r) {
   f.Number("weight", r.weight_ns);
 }
 
-template <typename F, RowOf<ClockPair> Row>
+template <typename F, IsRow<ClockPair> Row>
 void VisitFields(F& f, Row& r) {
   f.Number("monotonic", r.monotonic_ns);
   f.Number("realtime", r.realtime_ns);
   f.Number("boottime", r.boottime_ns);
 }
 
-template <typename F, RowOf<Loss> Row>
+template <typename F, IsRow<Loss> Row>
 void VisitFields(F& f, Row& r) {
   f.Text("reason", r.reason);
   f.Text("detail", r.detail);
@@ -165,12 +167,42 @@ void VisitFields(F& f, Row& r) {
   f.Text("source", r.source);
 }
 
-template <typename F, RowOf<NotCollected> Row>
+template <typename F, IsRow<NotCollected> Row>
 void VisitFields(F& f, Row& r) {
   f.Text("source", r.source);
   f.Text("why", r.why);
   f.Text("cure", r.cure);
 }
+
+// A kind of row that is nothing but an id, which the writer gives, and fields.
+// Texts are ids of strings: what a row takes in memory is its size.
+template <typename Row>
+struct PlainKind {
+  FrameKind frame;
+  const char* word;  // in the text form, and of its table in SQL
+  const char* what;  // one line on that table
+};
+
+// All of those kinds. What loads, writes, copies, spells and queries rows goes
+// through this list: a new kind is a line here and no line there. A row refers
+// to processes, threads and rows of the kinds before its own.
+inline constexpr std::tuple kPlainKinds = {
+    PlainKind<Device>{FrameKind::kDevices, "device", "accelerators"},
+    PlainKind<Module>{FrameKind::kModules, "module",
+                      "programs and libraries that stacks lie in"},
+};
+
+// Calls `f` with each PlainKind.
+template <typename F>
+void ForEachPlainKind(F f) {
+  std::apply([&](const auto&... kind) { (f(kind), ...); }, kPlainKinds);
+}
+
+// A tuple with a Table<Row> for each of those kinds.
+template <template <typename> typename Table, typename... Row>
+std::tuple<Table<Row>...> TablesOf(const std::tuple<PlainKind<Row>...>&);
+template <template <typename> typename Table>
+using PlainTables = decltype(TablesOf<Table>(kPlainKinds));
 
 }  // namespace sonde
 

@@ -63,11 +63,12 @@ enum class EventColumn : uint8_t {
   kFlowIn = 9,
   kFlowOut = 10,
   kClass = 11,
+  kSource = 12,
   kLod = 16,         // a node for every 16 events of a depth
   kLodCoarse = 17,   // a node for every 1024 events of a depth
   kAggregates = 18,  // a row for every name
 };
-inline constexpr uint8_t kValueColumns = 12;
+inline constexpr uint8_t kValueColumns = 13;
 
 enum class CounterColumn : uint8_t {
   kTime = 0,

@@ -43,6 +43,14 @@ class IdTable {
     return at == far_.end() ? 0 : at->first;
   }
 
+  // Calls `take(id, row)` for each, by id.
+  template <typename Take>
+  void ForEach(Take take) const {
+    for (size_t at = 1; at < near_.size(); ++at)
+      if (near_[at].is) take(static_cast<uint32_t>(at), near_[at].row);
+    for (const auto& [id, row] : far_) take(id, row);
+  }
+
   // Ids below are found by their place.
   size_t near_ids() const { return near_.size(); }
   size_t size() const { return rows_; }

@@ -18,10 +18,11 @@ namespace sonde {
 // What a chunk of any kind covers. Chunks of one kind and stream follow one
 // another by their ordinals.
 struct ChunkSpan {
-  uint32_t stream = 0;         // its track or group
-  uint64_t first_ordinal = 0;  // events, ticks or samples before it, ever
-  uint64_t count = 0;          // events, ticks or samples
-  uint64_t values = 0;         // events, counter values or samples
+  uint32_t stream = 0;  // the chunk's track or group
+  uint64_t first_ordinal =
+      0;                // events, ticks or samples before the chunk, ever
+  uint64_t count = 0;   // events, ticks or samples
+  uint64_t values = 0;  // events, counter values or samples
   int64_t begin_ns = 0, end_ns = 0;
 };
 
@@ -36,10 +37,10 @@ struct IndexEntry {
   CounterChunkInfo counters;  // kCounters only
   SampleChunkInfo samples;    // kSamples only
 
-  // Nothing of a frame that is no chunk.
+  // Nothing for a frame that is no chunk.
   std::optional<ChunkSpan> Chunk() const;
-  // What a chunk's payload says before its columns. False if damaged; true of a
-  // frame that is no chunk.
+  // What a chunk's payload says before its columns. False if damaged; true for
+  // a frame that is no chunk.
   bool DecodeChunk(ByteReader& in);
 };
 bool IsChunk(FrameKind kind);

@@ -91,7 +91,7 @@ struct Series {
   uint32_t id = 0;
   uint32_t group = 0;
   Scope scope = Scope::kMachine;
-  uint32_t scope_id = 0;  // process or thread number
+  uint32_t scope_id = 0;  // number of the process, thread or device
   uint32_t name = 0;      // string id, "cpu_ns"
   uint32_t label = 0;     // string id: which core, disk or interface; 0 if one
   uint32_t unit = 0;      // string id: "ns", "bytes", "1"
@@ -100,6 +100,7 @@ struct Series {
   // String id: who counts (trace/sources.h). Programs name their counters as
   // they like, also as we name ours, so that a name alone says nothing.
   uint32_t source = 0;
+  uint32_t device = 0;  // id of the device whose value it is; 0: of none
 };
 
 // An accelerator of the machine.
@@ -109,7 +110,7 @@ struct Device {
   uint32_t vendor = 0;  // string id: "nvidia"
   uint32_t name = 0;    // string id: its model
   uint32_t uuid = 0;    // string id, 0 if not known
-  uint32_t index = 0;   // as its vendor's tools count, from 0
+  uint32_t index = 0;   // number among the machine's devices, from 0
 };
 
 // One event on a track: a slice from begin_ns to begin_ns + dur_ns, or an
@@ -140,6 +141,7 @@ struct Event {
   uint64_t flow_in = 0;   // ends the arrow of this id
   uint64_t flow_out = 0;  // begins the arrow of this id
   Class cls = Class::kProgram;
+  uint32_t source = 0;  // string id: who tells it; 0: who made its track
 };
 
 // One named argument of an event. Sets of them are interned as a whole.

@@ -63,15 +63,19 @@ int64_t FrameBehind(const Source& source, int64_t at) {
   int64_t next = FindFrame(source, at + 1);
   const auto header = HeaderAt(source, at);
   if (!header) return next;
-  // A length holds if a frame or the end follows, or if the file was cut off.
-  // What looks like a frame before that is content, unless bytes were cut out:
-  // then it bears the next number.
+  // A length holds if a frame follows, or if the file was cut off. What looks
+  // like a frame before that is content, unless bytes were cut out: then its
+  // number lies between those of the two.
   const int64_t end =
       at + static_cast<int64_t>(kFrameHeaderSize) + header->length;
-  if (end < source.size() && !HeaderAt(source, end)) return next;
+  const bool inside = end < source.size();
+  const auto behind = inside ? HeaderAt(source, end) : std::nullopt;
+  if (inside && !behind) return next;
+  const uint32_t bound = behind ? behind->sequence : header->sequence + 2;
   while (next < std::min(end, source.size())) {
     const auto found = HeaderAt(source, next);
-    if (found && found->sequence == header->sequence + 1) break;
+    if (found && found->sequence > header->sequence && found->sequence < bound)
+      break;
     next = FindFrame(source, next + 1);
   }
   return next;
@@ -88,19 +92,26 @@ int64_t FindOtherTrace(const Source& source, int64_t from, int64_t to,
   });
 }
 
-// `failure` of opening the journal; null if it is there, but another's.
-Loss LostJournal(const std::string& path, const Error* failure) {
+// `failure` of opening the journal; null if it is there, but another's. Only a
+// recording that was killed has a journal, and nearly always ends with a whole
+// frame.
+Loss LostEnd(const std::string& path, const Error* failure, bool torn) {
   const std::string shown = ShellWord(path, 4096);
+  const bool absent =
+      failure != nullptr && failure->kind == Error::Kind::kNotFound;
+  if (absent && torn)
+    return {TraceReader::kCut,
+            "the end of the file is missing: it was cut or not copied whole; "
+            "copy it again"};
   const std::string why =
       failure == nullptr
           ? shown +
                 " is not the journal of this trace; put the one that was "
                 "beside it back"
-      : failure->kind == Error::Kind::kNotFound
-          ? "its journal is not beside the trace; if it was left elsewhere, "
-            "put it back as " +
-                shown
-          : shown + " cannot be read; is it yours?";
+      : absent ? "the file was not copied whole, or its journal was left "
+                 "elsewhere: put it back as " +
+                     shown
+               : shown + " cannot be read; is it yours?";
   return {"journal", "the newest part of the recording: " + why};
 }
 
@@ -126,10 +137,10 @@ Result<TraceReader> TraceReader::Open(const std::string& path) {
   TRY_OK(reader.OpenSources(std::move(file),
                             journal.ok() ? journal.value() : nullptr, path));
   const auto of_journal = [](const Damage& damage) { return damage.journal; };
-  if (!reader.finished_ && reader.journal_ == nullptr &&
+  if (!reader.finished_ && !reader.ended_ && reader.journal_ == nullptr &&
       std::none_of(reader.damages_.begin(), reader.damages_.end(), of_journal))
-    reader.lost_journal_ =
-        LostJournal(journal_path, journal.ok() ? nullptr : &journal.error());
+    reader.lost_end_ = LostEnd(
+        journal_path, journal.ok() ? nullptr : &journal.error(), reader.torn_);
   return reader;
 }
 
@@ -246,6 +257,7 @@ void TraceReader::Scan(const Source& source, bool journal) {
     const int64_t other = FindOtherTrace(source, at, next, header_.session);
     if (other > at) {
       const bool tail = other == source.size() && size == 0;
+      torn_ |= tail && !journal;
       AddDamage({journal, at, other - at,
                  tail ? "the last frame is incomplete" : "damaged frame"});
     }
@@ -299,6 +311,8 @@ bool TraceReader::TakeFrame(const Source& source, bool journal, int64_t offset,
   }
   if (ref.kind != FrameKind::kIndex && ref.kind != FrameKind::kEnd)
     frames_.push_back(ref);
+  else if (!journal)
+    (ref.kind == FrameKind::kEnd ? ended_ : torn_) = true;
   return true;
 }
 

@@ -15,7 +15,7 @@
 
 namespace sonde {
 
-// A part of the file that could not be read, skipped.
+// A part of the file that could not be read and was skipped.
 struct Damage {
   bool journal = false;
   int64_t offset = 0;
@@ -31,14 +31,14 @@ struct FrameRef : IndexEntry {
   bool journal = false;
 };
 
-// Finds the frames of a trace, whatever state it is in.
+// Finds the frames of a trace, whatever state the file is in.
 //
 //  - A finished trace is opened by its index; nothing else is read. Up to
 //    kVerifyBytes every checksum is verified all the same.
 //  - A trace without an end (killed, full, cut off) is walked from the front,
 //    and the journal beside it is taken in.
 //  - Damaged parts are skipped and listed with their byte range; from
-//    kMaxDamages on, all that follow as one.
+//    kMaxDamages on, all further parts are listed as one.
 //  - A file of more than kMaxFrames frames is refused.
 //  - Events are listed once, also if they stand in file and journal.
 //
@@ -47,6 +47,7 @@ class TraceReader {
  public:
   static constexpr int64_t kVerifyBytes = 16 << 20;
   static constexpr size_t kMaxDamages = 10'000;
+  static constexpr char kCut[] = "cut";  // reason of a loss
 
   static Result<TraceReader> Open(const std::string& path);
   static Result<TraceReader> OpenBytes(std::shared_ptr<std::string> bytes,
@@ -69,10 +70,13 @@ class TraceReader {
   const std::vector<Damage>& damages() const { return damages_; }
   // A trace without an end has its newest part in the journal. If the journal
   // is not beside the file, cannot be read or belongs to another recording,
-  // that part is lost: this says so, and how it may come back.
-  const std::optional<Loss>& lost_journal() const { return lost_journal_; }
+  // that part is lost: this says so, and how it may come back. Where the file
+  // itself shows that it was cut, `cut()`, there never was more of it.
+  const std::optional<Loss>& lost_end() const { return lost_end_; }
+  bool cut() const { return lost_end_ && lost_end_->reason == kCut; }
 
-  // The payload of a frame, uncompressed, into `out`. False if it is damaged.
+  // The payload of a frame, uncompressed, into `out`. False if the frame is
+  // damaged.
   bool Read(const FrameRef& frame, std::string& out) const;
 
  private:
@@ -94,7 +98,9 @@ class TraceReader {
   uint64_t events_written_ = 0;
   std::vector<FrameRef> frames_;
   std::vector<Damage> damages_;
-  std::optional<Loss> lost_journal_;
+  bool torn_ = false;   // the file ends in a frame, or behind its index
+  bool ended_ = false;  // there is an end mark, be it not at the end
+  std::optional<Loss> lost_end_;
 };
 
 }  // namespace sonde

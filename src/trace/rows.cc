@@ -44,15 +44,9 @@ bool LoadNumbered(std::string_view payload, RowBudget& budget,
 
 bool Rows::Load(FrameKind kind, std::string_view payload, RowBudget& budget,
                 size_t heap) {
-  const auto by_id = [&]<typename Row>(std::map<uint32_t, Row>& rows) {
-    return DecodeRows<Row>(payload, [&](const Row& r) {
-      uint32_t key;
-      if constexpr (requires { r.id; })
-        key = r.id;
-      else
-        key = r.number;
-      Put(rows, budget, key, r, heap);
-    });
+  const auto by_id = [&]<typename Row>(RowsById<Row>& rows) {
+    return DecodeRows<Row>(
+        payload, [&](const Row& r) { Put(rows, budget, KeyOf(r), r, heap); });
   };
   switch (kind) {
     case FrameKind::kStrings:
@@ -67,10 +61,6 @@ bool Rows::Load(FrameKind kind, std::string_view payload, RowBudget& budget,
       return by_id(threads);
     case FrameKind::kSeries:
       return by_id(series);
-    case FrameKind::kDevices:
-      return by_id(devices);
-    case FrameKind::kModules:
-      return by_id(modules);
     case FrameKind::kSymbols:
       return DecodeRows<Symbol>(payload, [&](const Symbol& r) {
         Put(symbols, budget, std::pair(r.frame, r.depth), r, heap);
@@ -107,8 +97,13 @@ bool Rows::Load(FrameKind kind, std::string_view payload, RowBudget& budget,
         if (budget.Keep(2 * sizeof(SampleSum))) given_up_samples.push_back(r);
       });
     default:
-      return true;  // of a newer sonde
+      break;
   }
+  bool ok = true;  // also if it is of a newer sonde
+  ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& one) {
+    if (one.frame == kind) ok = by_id(std::get<RowsById<Row>>(plain));
+  });
+  return ok;
 }
 
 bool Rows::LoadTotals(std::string_view payload, RowBudget& budget) {

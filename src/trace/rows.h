@@ -16,16 +16,18 @@
 
 namespace sonde {
 
+template <typename Row>
+using RowsById = std::map<uint32_t, Row>;
+
 // What the rows of a trace say: every row as last written, by its key. The only
 // place where frames become rows.
 struct Rows {
   IdTable<std::string> strings;
-  std::map<uint32_t, Track> tracks;
-  std::map<uint32_t, Process> processes;
-  std::map<uint32_t, Thread> threads;
-  std::map<uint32_t, Series> series;
-  std::map<uint32_t, Device> devices;
-  std::map<uint32_t, Module> modules;
+  RowsById<Track> tracks;
+  RowsById<Process> processes;
+  RowsById<Thread> threads;
+  RowsById<Series> series;
+  PlainTables<RowsById> plain;
   IdTable<StackFrame> frames;
   IdTable<StackNode> stacks;
   std::map<std::pair<uint32_t, uint32_t>, Symbol> symbols;  // frame, depth
@@ -47,6 +49,11 @@ struct Rows {
   bool Load(FrameKind kind, std::string_view payload, RowBudget& budget,
             size_t heap = 0);
 
+  // The rows of a plain kind: Of<Device>().
+  template <typename Row>
+  const RowsById<Row>& Of() const {
+    return std::get<RowsById<Row>>(plain);
+  }
   // "" for 0, "?" for an id whose string was lost.
   std::string_view Str(uint32_t id) const {
     const std::string* const text = strings.Find(id);

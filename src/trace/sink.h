@@ -27,7 +27,7 @@ class Sink {
   virtual Status Truncate(int64_t size) = 0;
 
   // From now on the reserve may be used: room for the last frames of a trace
-  // whose disk is full. Sinks without one do nothing.
+  // whose disk is full. Sinks without a reserve do nothing.
   virtual void OpenReserve() {}
   virtual int64_t reserve() const { return 0; }
 };
@@ -60,7 +60,7 @@ class FileSink : public Sink {
   Fd fd_;
   int64_t size_ = 0;
   int64_t reserve_;        // wanted behind the end; 0: none
-  int64_t ahead_ = 0;      // allocated beyond it, to save system calls
+  int64_t ahead_ = 0;      // allocated beyond the reserve, to save system calls
   int64_t allocated_ = 0;  // bytes of disk that are ours for sure
   bool reserve_open_ = false;
 };

@@ -15,13 +15,13 @@ namespace sonde {
 //
 //  - A stack is a path in a tree whose nodes share their callers. A stack that
 //    came before is found as a whole, by one hash of all its frames (0.1 us for
-//    40 of them); the tree is walked only for new ones.
+//    40 of them); the tree is walked only for new stacks.
 //  - What is remembered is bounded: from kMostStacks whole stacks, or
-//  kMostNodes
-//    frames or nodes on, they are forgotten and what comes again gets new ids.
-//    Old ids keep their meaning.
-//  - Two stacks of equal 128-bit hash are taken for one. No program has such by
-//    chance; one that makes them on purpose mixes up its own stacks.
+//    kMostNodes frames or nodes on, all are forgotten, and a stack that comes
+//    again gets a new id. Old ids keep their meaning.
+//  - Two stacks of equal 128-bit hash are taken for one. No program has such
+//    stacks by chance; a program that makes them on purpose mixes up its own
+//    stacks.
 //
 // One thread.
 class StackTable {
@@ -34,7 +34,7 @@ class StackTable {
   // The outermost frame first. 0 of no frames.
   uint32_t AddStack(std::span<const StackFrame> frames);
 
-  // The rows made since they were last taken, callers before those they call.
+  // The rows made since rows were last taken, callers before those they call.
   std::vector<StackRow> TakeRows();
 
  private:

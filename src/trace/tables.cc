@@ -1,8 +1,5 @@
 #include "trace/tables.h"
 
-#include <type_traits>
-
-#include "trace/fields.h"
 #include "trace/format.h"
 
 namespace sonde {
@@ -10,99 +7,15 @@ namespace {
 
 constexpr size_t kTotalsPart = 256 << 10;
 
-// Writes fields.
-class Put {
- public:
-  explicit Put(ByteWriter& out) : out_(out) {}
-  template <typename T>
-  void Number(const char*, const T& v) {
-    if constexpr (std::is_signed_v<T>)
-      out_.Signed(v);
-    else
-      out_.Varint(v);
-  }
-  void Time(const char*, int64_t v) { out_.Signed(v); }
-  void Cost(const char*, int64_t v) { out_.Signed(v); }
-  void String(const char*, uint32_t v) { out_.Varint(v); }
-  void Text(const char*, const std::string& v) { out_.Text(v); }
-  void Ref(FrameKind, const char*, uint32_t v) { out_.Varint(v); }
-  template <typename Enum, typename Words>
-  void Choice(const char*, Enum v, const Words&, Enum) {
-    out_.Varint(static_cast<uint32_t>(v));
-  }
-
- private:
-  ByteWriter& out_;
-};
-
-// Reads fields. Older writers do not have the last ones: they read as 0.
-class Take {
- public:
-  explicit Take(ByteReader& in) : in_(in) {}
-  template <typename T>
-  void Number(const char*, T& v) {
-    if (in_.AtEnd())
-      v = 0;
-    else if constexpr (std::is_signed_v<T>)
-      v = static_cast<T>(in_.Signed());
-    else if constexpr (sizeof(T) == 4)
-      v = in_.Varint32();
-    else
-      v = in_.Varint();
-  }
-  void Time(const char*, int64_t& v) { Number("", v); }
-  void Cost(const char*, int64_t& v) { Number("", v); }
-  void String(const char*, uint32_t& v) { Number("", v); }
-  void Text(const char*, std::string& v) {
-    v = in_.AtEnd() ? std::string_view() : in_.Text(kMaxString);
-  }
-  void Ref(FrameKind, const char*, uint32_t& v) { Number("", v); }
-  template <typename Enum, typename Words>
-  void Choice(const char*, Enum& v, const Words& words, Enum first) {
-    uint32_t raw = 0;
-    Number("", raw);
-    const uint32_t least = static_cast<uint32_t>(first);
-    if (raw >= least && raw - least < words.size()) v = static_cast<Enum>(raw);
-  }
-  bool ok() const { return in_.ok(); }
-
- private:
-  ByteReader& in_;
-};
-
-template <typename Row>
-requires requires(Row& r) { r.ordinal; }
-auto& KeyOf(Row& r) { return r.ordinal; }
-template <typename F, typename Row>
-requires requires(Row& r) { r.ordinal; }
-void VisitFields(F& f, Row& r) { sonde::VisitFields(f, r.row); }
-
 }  // namespace
 
-template <typename Row>
-void EncodeRow(const Row& row, ByteWriter& out) {
-  Put put(out);
-  put.Number("", KeyOf(row));
-  VisitFields(put, row);
-}
-
-template <typename Row>
-bool DecodeRow(ByteReader& in, Row& row) {
-  Take take(in);
-  take.Number("", KeyOf(row));
-  VisitFields(take, row);
-  // What nothing refers to is counted from 0.
-  if constexpr (requires { row.ordinal; }) return take.ok();
-  return take.ok() && KeyOf(row) != 0;
-}
-
 void EncodeRow(const SampleSum& row, ByteWriter& out) {
-  Put put(out);
+  FieldEncoder put(out);
   VisitFields(put, row);
 }
 
 bool DecodeRow(ByteReader& in, SampleSum& row) {
-  Take take(in);
+  FieldDecoder take(in);
   VisitFields(take, row);
   return take.ok();
 }
@@ -110,7 +23,7 @@ bool DecodeRow(ByteReader& in, SampleSum& row) {
 void EncodeRow(const StackRow& row, ByteWriter& out) {
   out.Varint(row.is_frame ? 1 : 2);
   out.Varint(row.id);
-  Put put(out);
+  FieldEncoder put(out);
   if (row.is_frame) {
     VisitFields(put, row.frame);
   } else {
@@ -120,7 +33,7 @@ void EncodeRow(const StackRow& row, ByteWriter& out) {
 }
 
 bool DecodeRow(ByteReader& in, StackRow& row) {
-  Take take(in);
+  FieldDecoder take(in);
   uint32_t tag = 0;
   take.Number("", tag);
   take.Number("", row.id);
@@ -175,7 +88,7 @@ void EncodeRow(const MetaEntry& row, ByteWriter& out) {
 }
 
 bool DecodeRow(ByteReader& in, MetaEntry& row) {
-  Take take(in);
+  FieldDecoder take(in);
   take.Text("", row.key);
   take.Text("", row.value);
   return take.ok();
@@ -242,26 +155,5 @@ std::string EncodeStrings(uint32_t first_id,
   for (std::string_view s : strings) out.Text(s);
   return out.Take();
 }
-
-template void EncodeRow(const Track&, ByteWriter&);
-template void EncodeRow(const Process&, ByteWriter&);
-template void EncodeRow(const Thread&, ByteWriter&);
-template void EncodeRow(const Series&, ByteWriter&);
-template void EncodeRow(const Device&, ByteWriter&);
-template void EncodeRow(const Module&, ByteWriter&);
-template void EncodeRow(const Symbol&, ByteWriter&);
-template void EncodeRow(const LossRow&, ByteWriter&);
-template void EncodeRow(const ClockRow&, ByteWriter&);
-template void EncodeRow(const NotCollectedRow&, ByteWriter&);
-template bool DecodeRow(ByteReader&, Track&);
-template bool DecodeRow(ByteReader&, Process&);
-template bool DecodeRow(ByteReader&, Thread&);
-template bool DecodeRow(ByteReader&, Series&);
-template bool DecodeRow(ByteReader&, Device&);
-template bool DecodeRow(ByteReader&, Module&);
-template bool DecodeRow(ByteReader&, Symbol&);
-template bool DecodeRow(ByteReader&, LossRow&);
-template bool DecodeRow(ByteReader&, ClockRow&);
-template bool DecodeRow(ByteReader&, NotCollectedRow&);
 
 }  // namespace sonde

@@ -18,6 +18,7 @@
 
 #include "trace/aggregate.h"
 #include "trace/bytes.h"
+#include "trace/fields.h"
 #include "trace/format.h"
 #include "trace/model.h"
 
@@ -69,12 +70,93 @@ using LossRow = Numbered<Loss>;
 using ClockRow = Numbered<ClockPair>;
 using NotCollectedRow = Numbered<NotCollected>;
 
-// Of the rows with a list of fields; which there are stands at the end of
-// tables.cc. DecodeRow() is false if the bytes are no such row.
+// Writes the fields of a row.
+class FieldEncoder {
+ public:
+  explicit FieldEncoder(ByteWriter& out) : out_(out) {}
+  template <typename T>
+  void Number(const char*, const T& v) {
+    if constexpr (std::is_signed_v<T>)
+      out_.Signed(v);
+    else
+      out_.Varint(v);
+  }
+  void Time(const char*, int64_t v) { out_.Signed(v); }
+  void Cost(const char*, int64_t v) { out_.Signed(v); }
+  void String(const char*, uint32_t v) { out_.Varint(v); }
+  void Text(const char*, const std::string& v) { out_.Text(v); }
+  void Ref(FrameKind, const char*, uint32_t v) { out_.Varint(v); }
+  template <typename Enum, typename Words>
+  void Choice(const char*, Enum v, const Words&, Enum) {
+    out_.Varint(static_cast<uint32_t>(v));
+  }
+
+ private:
+  ByteWriter& out_;
+};
+
+// Reads the fields of a row. Older writers do not have the last ones: they read
+// as 0.
+class FieldDecoder {
+ public:
+  explicit FieldDecoder(ByteReader& in) : in_(in) {}
+  template <typename T>
+  void Number(const char*, T& v) {
+    if (in_.AtEnd())
+      v = 0;
+    else if constexpr (std::is_signed_v<T>)
+      v = static_cast<T>(in_.Signed());
+    else if constexpr (sizeof(T) == 4)
+      v = in_.Varint32();
+    else
+      v = in_.Varint();
+  }
+  void Time(const char*, int64_t& v) { Number("", v); }
+  void Cost(const char*, int64_t& v) { Number("", v); }
+  void String(const char*, uint32_t& v) { Number("", v); }
+  void Text(const char*, std::string& v) {
+    v = in_.AtEnd() ? std::string_view() : in_.Text(kMaxString);
+  }
+  void Ref(FrameKind, const char*, uint32_t& v) { Number("", v); }
+  template <typename Enum, typename Words>
+  void Choice(const char*, Enum& v, const Words& words, Enum first) {
+    uint32_t raw = 0;
+    Number("", raw);
+    const uint32_t least = static_cast<uint32_t>(first);
+    if (raw >= least && raw - least < words.size()) v = static_cast<Enum>(raw);
+  }
+  bool ok() const { return in_.ok(); }
+
+ private:
+  ByteReader& in_;
+};
+
 template <typename Row>
-void EncodeRow(const Row& row, ByteWriter& out);
+requires requires(Row& r) { r.ordinal; }
+auto& KeyOf(Row& r) { return r.ordinal; }
+template <typename F, typename Row>
+requires requires(Row& r) { r.ordinal; }
+void VisitFields(F& f, Row& r) { VisitFields(f, r.row); }
+
+// Of the rows with a list of fields. DecodeRow() is false if the bytes are no
+// such row.
 template <typename Row>
-bool DecodeRow(ByteReader& in, Row& row);
+void EncodeRow(const Row& row, ByteWriter& out) {
+  FieldEncoder put(out);
+  put.Number("", KeyOf(row));
+  VisitFields(put, row);
+}
+
+template <typename Row>
+bool DecodeRow(ByteReader& in, Row& row) {
+  FieldDecoder take(in);
+  take.Number("", KeyOf(row));
+  VisitFields(take, row);
+  // What nothing refers to is counted from 0.
+  if constexpr (requires { row.ordinal; }) return take.ok();
+  return take.ok() && KeyOf(row) != 0;
+}
+
 // Of the others.
 void EncodeRow(const StackRow& row, ByteWriter& out);
 void EncodeRow(const ArgSet& row, ByteWriter& out);

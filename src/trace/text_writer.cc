@@ -68,28 +68,25 @@ class Writer {
 
   void NumberIds() {
     const auto add = [&](FrameKind kind, const auto& rows) {
-      for (const auto& row : rows) ids_[kind].Add(row.first);
+      DenseIds& ids = ids_[kind];
+      for (const auto& row : rows) ids.Add(row.first);
     };
     add(FrameKind::kTracks, rows_.tracks);
-    add(FrameKind::kDevices, rows_.devices);
-    add(FrameKind::kModules, rows_.modules);
+    ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& kind) {
+      add(kind.frame, rows_.Of<Row>());
+    });
     for (const auto& row : rows_.series) {
       series_ids_.Add(row.first);
       series_groups_.insert(row.second.group);
     }
-    ForEach(rows_.frames, [&](uint32_t id) { frame_ids_.Add(id); });
-    ForEach(rows_.stacks, [&](uint32_t id) { stack_ids_.Add(id); });
+    rows_.frames.ForEach(
+        [&](uint32_t id, const StackFrame&) { frame_ids_.Add(id); });
+    rows_.stacks.ForEach(
+        [&](uint32_t id, const StackNode&) { stack_ids_.Add(id); });
     for (auto& entry : ids_) entry.second.Number();
     for (DenseIds* ids : {&series_ids_, &frame_ids_, &stack_ids_})
       ids->Number();
   }
-  template <typename Row, typename Take>
-  static void ForEach(const IdTable<Row>& rows, Take take) {
-    for (uint32_t id = rows.From(1); id != 0;
-         id = id == UINT32_MAX ? 0 : rows.From(id + 1))
-      take(id);
-  }
-
   // One line for each row, with the id it gets here.
   template <typename Map, typename IdOf>
   Status WriteRows(const char* word, const Map& rows, IdOf id_of) {
@@ -115,19 +112,19 @@ class Writer {
       Add("clock monotonic={} realtime={} boottime={}\n", row.monotonic_ns,
           row.realtime_ns, row.boottime_ns);
     const auto same = [](uint32_t number) { return number; };
-    const auto id_of = [this](FrameKind kind) {
-      return [&ids = ids_.at(kind)](uint32_t id) { return ids[id]; };
-    };
-    for (const FrameKind kind :
-         {FrameKind::kTracks, FrameKind::kDevices, FrameKind::kModules})
-      ids_.try_emplace(kind);
     TRY_OK(WriteRows("process", rows_.processes, same));
     TRY_OK(WriteRows("thread", rows_.threads, same));
-    TRY_OK(WriteRows("device", rows_.devices, id_of(FrameKind::kDevices)));
+    Status status = Ok();
+    ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& kind) {
+      const DenseIds& ids = ids_.at(kind.frame);
+      if (status.ok())
+        status = WriteRows(kind.word, rows_.Of<Row>(),
+                           [&](uint32_t id) { return ids[id]; });
+    });
+    TRY_OK(status);
     TRY_OK(WriteTracks());
     TRY_OK(WriteRows("series", rows_.series,
                      [this](uint32_t id) { return series_ids_[id]; }));
-    TRY_OK(WriteRows("module", rows_.modules, id_of(FrameKind::kModules)));
     return WriteStacks();
   }
 
@@ -150,9 +147,9 @@ class Writer {
     const auto end_line = [&] {
       if (status.ok()) status = EndLine();
     };
-    ForEach(rows_.frames, [&](uint32_t id) {
+    rows_.frames.ForEach([&](uint32_t id, const StackFrame& row) {
       Add("frame {}", frame_ids_[id]);
-      VisitFields(fields_, *rows_.frames.Find(id));
+      VisitFields(fields_, row);
       end_line();
     });
     for (const auto& [key, row] : rows_.symbols) {
@@ -161,8 +158,7 @@ class Writer {
       VisitFields(fields_, row);
       end_line();
     }
-    ForEach(rows_.stacks, [&](uint32_t id) {
-      const StackNode& row = *rows_.stacks.Find(id);
+    rows_.stacks.ForEach([&](uint32_t id, const StackNode& row) {
       Add("stack {}", stack_ids_[id]);
       fields_.Number("parent", stack_ids_[row.parent]);
       fields_.Number("frame", frame_ids_[row.frame]);
@@ -216,6 +212,8 @@ class Writer {
       fields_.String("cat", event.category);
       if (event.cls != Event::Class::kProgram)
         Add(" class={}", kClasses[static_cast<size_t>(event.cls)]);
+      if (!StringOf(event.source).empty())
+        fields_.String("source", event.source);
       TRY_OK(WriteArgs(event.args));
       fields_.Number("stack", stack_ids_[event.stack]);
       fields_.Number("flow_in", event.flow_in);
@@ -295,7 +293,7 @@ class Writer {
   }
 
   Status WriteLosses() {
-    if (trace_.lost_journal()) TRY_OK(WriteLoss(*trace_.lost_journal()));
+    if (trace_.lost_end()) TRY_OK(WriteLoss(*trace_.lost_end()));
     for (const auto& [ordinal, row] : rows_.losses) TRY_OK(WriteLoss(row));
     for (const auto& [ordinal, row] : rows_.not_collected) {
       if (row.source.empty()) continue;

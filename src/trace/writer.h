@@ -33,10 +33,10 @@ namespace sonde {
 //  - Add and Put never fail and never wait for more than a write(). When the
 //    disk is full the trace stops growing, what comes later is counted, and
 //    Close() still finishes the file with a loss that says so.
-//  - With max_bytes, file and journal together never exceed it: the oldest
-//    chunks are given up, their aggregates kept, and a loss says how many.
-//  - Events of a track should come in the order they end. Out of order they are
-//    kept as well, but self times may then be charged to the wrong name.
+//  - File and journal together never exceed max_bytes: the oldest chunks are
+//    given up, their aggregates kept, and a loss says how many.
+//  - Events of a track should come in the order they end. Events out of order
+//    are kept as well, but self times may then be charged to the wrong name.
 //
 // One thread. Owns its files.
 class TraceWriter {
@@ -57,12 +57,13 @@ class TraceWriter {
       const FileHeader& header, std::shared_ptr<std::string> bytes);
   ~TraceWriter();
 
-  // The id of a string, 0 for the empty one. Longer ones than 64 KiB are cut.
+  // The id of a string, 0 for the empty string. Strings over 64 KiB are cut.
   uint32_t Intern(std::string_view text);
   const std::string& StringOf(uint32_t id) const { return *strings_[id]; }
   // The same for texts that may all be different, such as arguments of events:
   // strings are kept in memory until the end, so beyond kMostTextBytes (a few
-  // million of them) new ones are not. Then 0, though the text is not empty.
+  // million texts) new texts are not kept. Then 0, though the text is not
+  // empty.
   uint32_t InternText(std::string_view text);
   static constexpr size_t kMostTextBytes = 256 << 20;
 
@@ -71,8 +72,14 @@ class TraceWriter {
   uint32_t AddSeries(Series series);
   // A group that nobody uses yet.
   uint32_t AddGroup();
-  uint32_t AddDevice(Device device);
-  uint32_t AddModule(Module module);
+  // A row of a plain kind (trace/fields.h): a device, a module.
+  template <typename Row>
+  uint32_t AddRow(Row row) {
+    PassingTable<Row>& table = std::get<PassingTable<Row>>(plain_);
+    row.id = ++table.last_id;
+    table.Put(row.id, row);
+    return row.id;
+  }
   uint32_t AddArgs(const std::vector<Arg>& args);
   // See StackTable.
   uint32_t AddFrame(const StackFrame& frame) { return stacks_.AddFrame(frame); }
@@ -83,7 +90,7 @@ class TraceWriter {
   // Names a frame that was only a place.
   void AddSymbol(const Symbol& symbol);
 
-  // Adds a row, or replaces the one of the same number.
+  // Adds a row, or replaces the row of the same number.
   void PutProcess(const Process& process);
   void PutThread(const Thread& thread);
   void PutMeta(std::string_view key, std::string_view value);
@@ -123,8 +130,8 @@ class TraceWriter {
   }
 
   // One tick of a group: BeginTick, then Set for each series that has a value,
-  // Gone for those that have ended, EndTick. Values equal to the last are not
-  // stored.
+  // Gone for each series that has ended, EndTick. Values equal to the last are
+  // not stored.
   void BeginTick(uint32_t group, int64_t now_ns);
   void Set(uint32_t series, int64_t value) {
     SetBits(series, static_cast<uint64_t>(value));
@@ -145,12 +152,12 @@ class TraceWriter {
   // The error is the one that stopped the trace, if any.
   Status Close();
 
-  // Why nothing more is written, if so.
+  // Why nothing more is written; empty while the trace grows.
   const std::optional<Error>& failure() const { return failure_; }
   int64_t bytes_written() const { return file_->size(); }
   uint64_t events() const { return events_; }
   size_t frames() const { return index_.size(); }
-  // How many there are so far. Ids go up to it.
+  // How many rows of a kind there are so far. Ids go up to this number.
   uint32_t strings() const {
     return static_cast<uint32_t>(strings_.size() - 1);
   }
@@ -225,8 +232,8 @@ class TraceWriter {
     }
     void Unmark(size_t key, bool journal);
   };
-  // The same of rows that come whole each time and without end: what the file
-  // has is forgotten here.
+  // The same for rows that come whole each time and without end: rows that the
+  // file has are forgotten here.
   template <typename Row>
   struct PassingTable {
     struct Held {
@@ -235,8 +242,15 @@ class TraceWriter {
     };
     std::unordered_map<uint32_t, Held> held;
     std::vector<uint32_t> file_list, journal_list;
+    uint32_t last_id = 0;  // where ids are given here
 
-    void Put(uint32_t key, const Row& row);
+    void Put(uint32_t key, const Row& row) {
+      Held& one = held[key];
+      one.row = row;
+      if (!(one.dirty & kForFile)) file_list.push_back(key);
+      if (!(one.dirty & kForJournal)) journal_list.push_back(key);
+      one.dirty = kForFile | kForJournal;
+    }
     const Row* Wanted(uint32_t key, uint8_t by) const;
     void Unmark(uint32_t key, bool journal);
   };
@@ -295,8 +309,7 @@ class TraceWriter {
   PassingTable<Process> processes_;
   PassingTable<Thread> threads_;
   PassingTable<Series> series_rows_;
-  PassingTable<Device> devices_;
-  PassingTable<Module> modules_;
+  PlainTables<PassingTable> plain_;
   PassingTable<StackRow> stack_rows_;
   PassingTable<Symbol> symbols_;
   Table<ArgSet> args_;
@@ -306,8 +319,6 @@ class TraceWriter {
   Table<NotCollectedRow> not_collected_;
   size_t args_in_file_ = 0;  // sets no longer in args_
   StackTable stacks_;
-  uint32_t device_count_ = 0, module_count_ = 0;
-  uint32_t stack_row_count_ = 0, symbol_count_ = 0;
   std::map<std::string, uint32_t, std::less<>> meta_keys_;
   std::unordered_map<std::string, uint32_t> arg_ids_;
 

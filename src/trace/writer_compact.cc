@@ -17,6 +17,8 @@ namespace {
 // all of them may take: those beyond are kept by thread alone.
 constexpr int64_t kSampleSumBytes = 16;
 constexpr int64_t kSampleSumsPart = 16;
+// Also without a limit: they are one frame.
+constexpr int64_t kMostSampleSums = 1 << 20;
 
 }  // namespace
 
@@ -30,8 +32,9 @@ void TraceWriter::AddSampleSum(const SampleSum& sum) {
   std::array<uint32_t, 3> key = {sum.thread, sum.stack, sum.flags};
   const int64_t most =
       options_.max_bytes == 0
-          ? INT64_MAX
-          : options_.max_bytes / kSampleSumsPart / kSampleSumBytes;
+          ? kMostSampleSums
+          : std::min(kMostSampleSums,
+                     options_.max_bytes / kSampleSumsPart / kSampleSumBytes);
   if (static_cast<int64_t>(dropped_samples_.size()) >= most &&
       !dropped_samples_.contains(key))
     key[1] = 0;

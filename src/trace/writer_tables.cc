@@ -42,15 +42,6 @@ void TraceWriter::Table<Row>::Unmark(size_t key, bool journal) {
 }
 
 template <typename Row>
-void TraceWriter::PassingTable<Row>::Put(uint32_t key, const Row& row) {
-  Held& one = held[key];
-  one.row = row;
-  if (!(one.dirty & kForFile)) file_list.push_back(key);
-  if (!(one.dirty & kForJournal)) journal_list.push_back(key);
-  one.dirty = kForFile | kForJournal;
-}
-
-template <typename Row>
 const Row* TraceWriter::PassingTable<Row>::Wanted(uint32_t key,
                                                   uint8_t by) const {
   const auto at = held.find(key);
@@ -115,21 +106,9 @@ uint32_t TraceWriter::AddGroup() {
   return static_cast<uint32_t>(groups_.size() - 1);
 }
 
-uint32_t TraceWriter::AddDevice(Device device) {
-  device.id = ++device_count_;
-  devices_.Put(device.id, device);
-  return device.id;
-}
-
-uint32_t TraceWriter::AddModule(Module module) {
-  module.id = ++module_count_;
-  modules_.Put(module.id, module);
-  return module.id;
-}
-
 void TraceWriter::AddSymbol(const Symbol& symbol) {
   CHECK(symbol.frame != 0);
-  symbols_.Put(++symbol_count_, symbol);
+  symbols_.Put(++symbols_.last_id, symbol);
 }
 
 uint32_t TraceWriter::AddArgs(const std::vector<Arg>& args) {
@@ -206,7 +185,7 @@ void TraceWriter::PutNotCollected(const std::vector<NotCollected>& rows) {
 
 void TraceWriter::SealTables(bool journal) {
   for (const StackRow& row : stacks_.TakeRows())
-    stack_rows_.Put(++stack_row_count_, row);
+    stack_rows_.Put(++stack_rows_.last_id, row);
   const auto put = [&](FrameKind kind, std::string_view payload) {
     if (!journal) return Put(kind, payload);
     PutJournal(kind, payload);
@@ -269,8 +248,9 @@ void TraceWriter::SealTables(bool journal) {
   put_rows(FrameKind::kProcesses, processes_);
   put_rows(FrameKind::kThreads, threads_);
   put_rows(FrameKind::kSeries, series_rows_);
-  put_rows(FrameKind::kDevices, devices_);
-  put_rows(FrameKind::kModules, modules_);
+  ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& kind) {
+    put_rows(kind.frame, std::get<PassingTable<Row>>(plain_));
+  });
   put_rows(FrameKind::kStacks, stack_rows_);
   put_rows(FrameKind::kSymbols, symbols_);
   put_rows(FrameKind::kArgs, args_);

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "analyze/pattern/alternation.h"
-#include "analyze/pattern/made_series.h"
 #include "analyze/pattern/pattern.h"
+#include "analyze/series/made_series.h"
 #include "base/time.h"
 
 namespace sonde {

@@ -123,7 +123,7 @@ void MeasureEncoding(const Settings& settings, const Peer& peer) {
   }
   const double bytes = static_cast<double>(std::filesystem::file_size(path));
   Report("trace_bytes_per_event", bytes / static_cast<double>(trace.events()),
-         "bytes", 8, true,
+         "bytes", 5.2, true,
          fmt::format("\"sqlite\":{:.3g}", peer.bytes_per_row));
   Report("trace_encode_meps", Median(rates), "M events/s", 20, false, "");
   std::filesystem::remove(path);

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "analyze/charts.h"
-#include "analyze/judge.h"
-#include "analyze/shape.h"
+#include "analyze/facts/run_patterns.h"
+#include "analyze/verdict/charts.h"
+#include "analyze/verdict/judge.h"
 #include "base/check.h"
 #include "base/time.h"
 #include "trace/sources.h"

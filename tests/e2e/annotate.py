@@ -142,6 +142,34 @@ def everything_a_program_can_say_is_there():
     equal("what never ended", unfinished, [[1]])
 
 
+def who_speaks_is_told_apart():
+    """Slices of one thread by three speakers, and a device's queue."""
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "--quiet", "-o", trace, "--", TALK, "0.3"],
+                          capture_output=True, text=True, timeout=30)
+    equal("status", done.returncode, 0)
+    made = int(re.search(r"produced (\d+)", done.stdout)[1])
+    rows = query(trace, """
+        SELECT slice.name, class, slice.source, depth, kind, track.source, count(*)
+        FROM slice JOIN track ON track_id = track.id
+        WHERE slice.name IN ('step', 'phase', 'usleep', 'on the device')
+        GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1""")
+    equal("speakers", rows, [
+        ["on the device", "device", "driver", 0, "queue", "driver", made],
+        ["phase", "program", "nvtx", 1, "thread", "api", made],
+        ["step", "program", "api", 0, "thread", "api", made],
+        ["usleep", "call", "calls", 2, "thread", "api", made]])
+    equal("the queue", query(
+        trace, "SELECT queue.clock, queue.position, card.name FROM track AS queue "
+               "JOIN track AS card ON card.id = queue.parent_id"), [["device", 1, "card"]])
+    # One nest: the step's own time is without the call in it.
+    total, own = query(trace, "SELECT total_ns, self_ns FROM top_ops() "
+                              "WHERE name = 'step'")[0]
+    true(f"{own} of {total} is the step's own", own < total - made * 2 * 10**6)
+    equal("the device apart", query(
+        trace, "SELECT name FROM top_ops() WHERE device"), [["on the device"]])
+
+
 # Calls what docs/annotate.md shows.
 PAGE_MAIN = """
 #include <time.h>
@@ -159,6 +187,7 @@ int main(void) {
     while (device_us() < end) {}
     copied(end - 1500, end - 500);
     measure(i, i / 4.0);
+    watched_sync(1);
   }
   close_device(device_us());
   return 0;
@@ -189,7 +218,7 @@ def compile_and_record(compiler, name, text):
 def the_examples_of_the_page_compile_and_work():
     with open(os.path.join(ROOT, "docs", "annotate.md")) as page:
         blocks = re.findall(r"^```c\n(.*?)^```", page.read(), re.M | re.S)
-    equal("examples", len(blocks), 4)
+    equal("examples", len(blocks), 5)
     trace = compile_and_record(["cc", "-std=c99", "-D_POSIX_C_SOURCE=200809L"], "page.c",
                                "\n".join(blocks) + PAGE_MAIN)
     equal("arguments", query(
@@ -197,6 +226,8 @@ def the_examples_of_the_page_compile_and_work():
                "WHERE slice.name = 'load' ORDER BY ts, key LIMIT 4"),
           [["batch", 0], ["path", "/data"], ["batch", 1], ["path", "/data"]])
     equal("flows", query(trace, "SELECT count(*) FROM flow")[0][0], 5)
+    equal("calls", query(trace, "SELECT class, source, count(*) FROM slice "
+                                "WHERE name = 'fsync' GROUP BY 1, 2"), [["call", "calls", 5]])
     rows = query(trace, "SELECT dur FROM slice JOIN track ON track_id = track.id "
                         "WHERE slice.name = 'copy' AND track.name = 'device queue'")
     true(f"copies of a millisecond: {rows}",
@@ -284,6 +315,7 @@ for name, number, all_seen in (("plain", 300000, True), ("fork", 30, False),
 for test in (a_stopped_collector_costs_records_and_says_so,
              a_pause_leaves_out_and_a_resume_goes_on,
              everything_a_program_can_say_is_there,
+             who_speaks_is_told_apart,
              the_examples_of_the_page_compile_and_work,
              the_cpp_example_of_the_page_compiles_and_works,
              a_target_that_scribbles_loses_its_own_and_nothing_else,

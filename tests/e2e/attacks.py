@@ -105,17 +105,20 @@ def the_journal_of_a_killed_recording_needs_force():
 def a_stop_file_is_no_file_of_the_recording():
     here = os.path.dirname(run.path("x"))
     os.symlink(here, os.path.join(here, "link"))
+    os.symlink("t.sonde", os.path.join(here, "flag"))
+    os.symlink("link/t.sonde.journal", os.path.join(here, "flag2"))
+    links = ["flag", "flag2", "link"]
     for name in ("t.sonde", "./t.sonde", "link/t.sonde", "link/./t.sonde.journal",
-                 os.path.join(here, "t.sonde.journal")):
+                 os.path.join(here, "t.sonde.journal"), "flag", "link/flag2"):
         done = sonde("run", "-o", "t.sonde", "--stop-file", name, "--", "true",
                      cwd=here, code=125)
         true(f"{name}: {done.stderr}", "of the recording itself" in done.stderr)
         equal("lines", len(done.stderr.splitlines()), 2)
-        equal("made", sorted(os.listdir(here)), ["link"])
+        equal("made", sorted(os.listdir(here)), links)
     done = sonde("watch", "--pid", str(os.getpid()), "--background", "-o", "t.sonde",
                  "--stop-file", "t.sonde.txt", cwd=here, code=None)
     true(done.stderr, "of the recording itself" in done.stderr)
-    equal("made", sorted(os.listdir(here)), ["link"])
+    equal("made", sorted(os.listdir(here)), links)
 
 
 def recover_replaces_nothing_but_its_trace():

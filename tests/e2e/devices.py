@@ -57,7 +57,8 @@ def points(trace, name, device=0):
     """The moments at which a value changed, in ns, with what it was from then on."""
     return query(
         trace, "SELECT c.ts, c.value FROM counter c JOIN series s ON s.id = c.series_id "
-               f"WHERE s.name = '{name}' AND s.scope = 'device' AND s.device_id = {device} "
+               "JOIN device d ON d.id = s.device_id "
+               f"WHERE s.name = '{name}' AND s.scope = 'device' AND d.number = {device} "
                "ORDER BY c.ts")
 
 
@@ -96,8 +97,10 @@ def everything_nvml_says():
     equal("power and heat", set(values(trace, "gpu_throttle")), {3})
     equal("the other", set(values(trace, "gpu_busy_pct", 1)), {3})
     equal("what it does not say", values(trace, "gpu_power_w", 1), [])
-    equal("its name", query(trace, "SELECT DISTINCT label FROM series WHERE "
-                                   "scope = 'device' AND device_id = 1"),
+    equal("its row", query(trace, "SELECT name, vendor FROM device WHERE number = 1"),
+          [["Simulated GPU 1", "nvidia"]])
+    equal("its label", query(trace, "SELECT DISTINCT s.label FROM series s JOIN device d "
+                                    "ON d.id = s.device_id WHERE d.number = 1"),
           [["Simulated GPU 1"]])
     equal("losses", losses(trace), {})
 
@@ -355,8 +358,9 @@ def a_silent_device_takes_no_number():
     trace = record(machine(NVIDIA | drm("i915")), 2.5,
                    "devices 1\nstart 0.6\nat 0 gpu 0 busy 95")
     equal("the GPU is device 0", set(values(trace, "gpu_busy_pct")), {95})
-    equal("devices", query(trace, "SELECT DISTINCT device_id FROM series WHERE "
-                                  "scope = 'device'"), [[0]])
+    equal("devices", query(trace, "SELECT DISTINCT d.number FROM series s JOIN "
+                                  "device d ON d.id = s.device_id WHERE "
+                                  "s.scope = 'device'"), [[0]])
 
 
 def holders(trace):
@@ -364,8 +368,8 @@ def holders(trace):
     return [tuple(row) for row in query(
         trace, "SELECT DISTINCT p.pid, c.value FROM counter c "
                "JOIN series s ON s.id = c.series_id JOIN process p ON p.id = s.process_id "
-               "WHERE s.name = 'gpu_mem_used_bytes' AND s.scope = 'process' "
-               "AND s.label = '0' AND c.value IS NOT NULL")]
+               "JOIN device d ON d.id = s.device_id WHERE s.name = 'gpu_mem_used_bytes' AND s.scope = 'process' "
+               "AND d.number = 0 AND c.value IS NOT NULL")]
 
 
 def watched(pid, script):

@@ -30,9 +30,6 @@ SONDE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else BUILD / "src/sonde")
 SONDE, BUILD = SONDE.resolve(), BUILD.resolve()
 BASE = 5_000_000_000_123
 SLICES, INSTANTS = 681, 3
-TABLES = ["slice", "instant", "counter", "series", "process", "thread", "track",
-          "device", "module", "sample", "stack", "arg", "flow", "run", "clock", "loss",
-          "not_collected"]
 
 
 def run_sonde(*args, **options):
@@ -231,13 +228,14 @@ class Tests:
         db = sqlite3.connect(self.database())
         out = self.dir / "same"
         export(self.trace, "--to", "csv", "-o", out)
-        assert names(out) == sorted(t + ".csv" for t in TABLES)
         listed = run_sonde("query", "--tables").stdout.decode()
-        listed = re.findall(r"^(\w+): ", listed, re.M)
-        assert listed == TABLES, listed
+        tables = [table for table in re.findall(r"^(\w+): ", listed, re.M)
+                  if not table.startswith("finding")]  # which no trace has
+        assert {"slice", "instant", "counter", "process", "loss"} <= set(tables)
+        assert names(out) == sorted(t + ".csv" for t in tables)
         made = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        assert [name for (name,) in made] == TABLES
-        for table in TABLES:
+        assert [name for (name,) in made] == tables
+        for table in tables:
             asked = run_sonde("query", self.trace, "--csv",
                               f"SELECT * FROM {table}")
             assert asked.stdout == (out / f"{table}.csv").read_bytes(), table

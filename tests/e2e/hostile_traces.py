@@ -23,7 +23,8 @@ import common
 
 MAX_BYTES = 512_000_000
 (STRINGS, TRACKS, PROCESSES, THREADS, SERIES, STACKS, ARGS, EVENTS, COUNTERS,
- CLOCKS, LOSSES, META, TOTALS) = range(1, 14)
+ CLOCKS, LOSSES, META, TOTALS, INDEX, END, DEVICES, MODULES, SYMBOLS,
+ NOT_COLLECTED, SAMPLES, SAMPLE_SUMS) = range(1, 22)
 run = common.Runner()
 
 
@@ -61,7 +62,7 @@ def header():
 
 def frame(kind, payload, sequence, packed=True):
     flags = 0
-    if packed and kind not in (EVENTS, COUNTERS) and len(payload) > 512:
+    if packed and kind not in (EVENTS, COUNTERS, SAMPLES) and len(payload) > 512:
         payload = (struct.pack("<I", len(payload)) +
                    zstandard.ZstdCompressor(level=3).compress(payload))
         flags = 1
@@ -85,28 +86,33 @@ def strings(first, values):
 
 def events(track, count, columns=(), begin=0, depth=0):
     """A chunk of `count` events at one moment; columns are (id, constant)."""
-    body = (varints(track, count, 0, 1) + signed(begin) + varint(0) +
-            signed(begin) + varint(depth) + varint(len(columns)))
+    return (varints(track, count, 0, 1) + signed(begin) + varint(0) +
+            signed(begin) + varint(depth) + constants(columns))
+
+
+def constants(columns):
+    """Columns of one value each, given as (id, value)."""
     values = [varint(v) for _, v in columns]
-    for (column, _), value in zip(columns, values):
-        body += bytes([column, 2]) + varints(len(value), len(value))
-    return body + b"".join(values)
+    return (varint(len(columns)) +
+            b"".join(bytes([column, 2]) + varints(len(value), len(value))
+                     for (column, _), value in zip(columns, values)) +
+            b"".join(values))
 
 
-def ticks(group, count, each, begin=0, span=0, columns=()):
+def ticks(group, count, each, begin=0, span=0, ordinal=0):
     """`count` ticks of `each` values, all equal."""
-    body = (varints(group, count, count * each, 0) + signed(begin) +
-            varint(span))
-    columns = [(1, each), (3, 1), (4, 2), *columns]
-    values = [varint(v) for _, v in columns]
-    body += varint(len(columns))
-    for (column, _), value in zip(columns, values):
-        body += bytes([column, 2]) + varints(len(value), len(value))
-    return body + b"".join(values)
+    return (varints(group, count, count * each, ordinal) + signed(begin) +
+            varint(span) + constants([(1, each), (3, 1), (4, 2)]))
 
 
-def series(number, name, group=2, scope=2, scope_id=1, kind=2):
-    return varints(number, group, scope, scope_id, name, 0, 0, kind, 1)
+def samples(count, columns, begin=0):
+    """`count` samples at one moment."""
+    return varints(count, 0) + signed(begin) + varint(0) + constants(columns)
+
+
+def series(number, name, group=2, scope=2, scope_id=1, kind=2, source=2):
+    """A total of a thread; string 2 says who keeps it."""
+    return varints(number, group, scope, scope_id, name, 0, 0, kind, 1, source)
 
 
 # The bombs.
@@ -119,7 +125,7 @@ def far_ids():
     """Every table that has ids, with ids that lie far apart."""
     far = [1, 1 << 20, (1 << 26) - 2, (1 << 32) - 2]
     return trace(
-        (STRINGS, strings(1, [b"cpu_ns", b"step"])),
+        (STRINGS, strings(1, [b"cpu_ns", b"tasks"])),
         *[(STRINGS, strings(i, [b"far"])) for i in far[1:]],
         (TRACKS, rows([varints(i, 1, 1, 1, 2) for i in far])),
         (PROCESSES, rows([varints(i, 0) for i in far])),
@@ -164,7 +170,7 @@ def half_million_processes():
 
 def many_series():
     return trace(
-        (STRINGS, strings(1, [b"cpu_ns"])),
+        (STRINGS, strings(1, [b"cpu_ns", b"tasks"])),
         (SERIES, rows([series(i, 1, scope_id=i) for i in range(1, 500_001)])),
         *[(COUNTERS, ticks(2, 1, 500_000, begin=i * 10**8)) for i in range(9)])
 
@@ -253,18 +259,60 @@ def many_events():
 
 def many_values():
     """Chunks of 60 bytes with a million values each."""
-    return trace((STRINGS, strings(1, [b"cpu_ns"])),
+    return trace((STRINGS, strings(1, [b"cpu_ns", b"tasks"])),
                  (SERIES, rows([series(i, 1, scope_id=i)
                                 for i in range(1, 65)])),
                  *[(COUNTERS, ticks(2, 16384, 64, begin=i))
                    for i in range(2000)])
 
 
+def many_holes():
+    """Chunks that never follow the one before: each loses all series."""
+    return trace((STRINGS, strings(1, [b"cpu_ns", b"tasks"])),
+                 (SERIES, rows([series(i, 1, scope_id=i)
+                                for i in range(1, 200_001)])),
+                 (COUNTERS, ticks(2, 1, 200_000)),
+                 *[(COUNTERS, ticks(2, 1, 1, begin=i, ordinal=i * 1000))
+                   for i in range(1, 30_000)])
+
+
+def homeless_series():
+    """Series without rows, that two groups name in turns."""
+    return trace(*[(COUNTERS, ticks(2 + i % 2, 1, 100_000, begin=i, ordinal=i // 2))
+                   for i in range(4000)])
+
+
+def many_samples():
+    """Chunks of 60 bytes with 16384 samples each."""
+    return trace((STRINGS, strings(1, [b"f"])), (STACKS, rows(
+        [varints(1, 1, 1), varints(2, 1, 0, 1)])),
+        *[(SAMPLES, samples(16384, [(0, 0), (1, 1), (2, 1), (3, 1), (4, 0)],
+                            begin=i)) for i in range(20_000)])
+
+
+def many_symbols():
+    """A million functions that are all inlined into one frame."""
+    return trace((STRINGS, strings(1, [b"f" * 1000])),
+                 (STACKS, rows([varints(1, 1, 1), varints(2, 1, 0, 1)])),
+                 (SYMBOLS, rows([varints(1, i, 1, 1, 1, 1, 1)
+                                 for i in range(1_000_000)])),
+                 (SAMPLES, samples(16384, [(0, 0), (1, 1), (2, 1), (3, 1)])))
+
+
+def many_missing():
+    return many(NOT_COLLECTED, lambda i: varint(i) + text(b"s%d" % i) +
+                text(b"why") + text(b"cure"), 500_000)
+
+
+def many_sums():
+    return many(SAMPLE_SUMS, lambda i: varints(i, i, 0, 1, 1), 1_000_000)
+
+
 def wide_ticks():
     """Ticks of many groups, each as long as the whole run."""
     groups = range(2, 5000)
     long = 10**12
-    return trace((STRINGS, strings(1, [b"cpu_ns"])),
+    return trace((STRINGS, strings(1, [b"cpu_ns", b"tasks"])),
                  (PROCESSES, rows([varints(1, 0, 2, 2, 2 * long)])),
                  (SERIES, rows([series(g, 1, group=g, scope_id=g)
                                 for g in groups])),
@@ -329,6 +377,12 @@ BOMBS = {
     "deep_stack": deep_stack,
     "many_events": many_events,
     "many_values": many_values,
+    "many_holes": many_holes,
+    "homeless_series": homeless_series,
+    "many_samples": many_samples,
+    "many_symbols": many_symbols,
+    "many_missing": many_missing,
+    "many_sums": many_sums,
     "wide_ticks": wide_ticks,
     "too_many_values": too_many_values,
     "many_frames": many_frames,
@@ -338,6 +392,7 @@ BOMBS = {
     "text_events": lines("track 1\n", lambda i: "slice 1 0 0 a\n", 3_000_000),
     "text_values": lines("series 1 name=x\n",
                          lambda i: f"tick 1 {i} 1=0\n", 3_000_000),
+    "text_missing": lines("", lambda i: f"not_collected s{i} why=x\n", 500_000),
 }
 
 # Each with what it writes, if it can be stopped half-way.
@@ -351,6 +406,8 @@ COMMANDS = {
                      "GROUP BY name ORDER BY 2 DESC"],
     "query_counters": ["query", "--timeout", "2s", "--limit", "1000", "T",
                        "SELECT series_id, max(value) FROM counter GROUP BY 1"],
+    "query_samples": ["query", "--timeout", "2s", "--limit", "1000", "T",
+                      "SELECT stack_id, sum(weight) FROM sample GROUP BY 1"],
     "query_px": ["query", "--timeout", "2s", "--limit", "1000", "T",
                  "SELECT * FROM px(1, 0, 1000, 100)"],
     "query_top_ops": ["query", "--timeout", "2s", "T",

@@ -286,6 +286,29 @@ def bytes_anybody_wrote():
     true(f"why: {done.stderr}", "could not save" in done.stderr)
 
 
+def a_finished_trace_that_was_cut():
+    whole, cut = run.path("whole.sonde"), run.path("cut.sonde")
+    sonde("run", "--quiet", "--rate", "100", "-o", whole, "--", STEADY, "1",
+          run.path("witness"))
+    with open(whole, "rb") as file:
+        content = file.read()
+    for share in (0.2, 0.5, 0.9):
+        half = content[:int(len(content) * share)]
+        with open(cut, "wb") as file:
+            file.write(half)
+        done = sonde("recover", cut, code=1)
+        true(f"why: {done.stderr}", "nothing to recover from" in done.stderr)
+        with open(cut, "rb") as file:
+            equal("untouched", file.read(), half)
+        for words in (["report", cut], ["report", "--brief", cut]):
+            told = sonde(*words).stdout
+            true(told, "the end of the file is missing" in " ".join(told.split()))
+            true(told, "journal" not in told and "recover" not in told)
+            if '"not enough data"' in sonde("report", "--json", cut, "--rule",
+                                            "cpu_bound").stdout:
+                true(told, "No single limit" not in told)
+
+
 for moment in range(MOMENTS):
     delay = random.uniform(0, 0.45)
     run.case(f"killed {delay * 1000:.0f} ms after the start", an_ended_command, delay)
@@ -298,6 +321,7 @@ run.case("one that lives elsewhere is refused", one_that_lives_elsewhere)
 run.case("by another path", by_another_path)
 run.case("too few descriptors", too_few_descriptors)
 run.case("its session is gone", without_its_session)
+run.case("a finished trace that was cut", a_finished_trace_that_was_cut)
 run.case("in the delay", in_the_delay)
 run.case("bytes that anybody wrote", bytes_anybody_wrote)
 run.done()

@@ -77,7 +77,7 @@ inline void MutateOne(std::vector<LooseFrame>& frames,
       frames.erase(frames.begin() + static_cast<ptrdiff_t>(at));
       break;
     case 2:
-      frame.kind = static_cast<FrameKind>(random() % 17);
+      frame.kind = static_cast<FrameKind>(random() % 23);
       break;
     case 3:
       PutHardNumber(frame.payload, random);

@@ -27,7 +27,13 @@ int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
   sonde_process_name("chatty");
   const uint32_t clock = sonde_clock("device", 1'000'000);
-  const uint32_t track = sonde_track("device queue", clock, 0, 0);
+  const uint32_t card = sonde_track("card", 0, 0, 0);
+  const uint32_t track = sonde_track_of("device queue", clock, card, 1,
+                                        SONDE_TRACK_QUEUE, "driver");
+  // Others speak for the program, too.
+  const uint32_t phase = sonde_label_of("phase", nullptr, 0, 0, "nvtx");
+  const uint32_t call =
+      sonde_label_of("usleep", nullptr, 0, SONDE_CLASS_CALL, "calls");
   static sonde::Name kStep("step", "ml"), kRequest("request"), kQueue("queue");
   sonde_clock_pair(clock, DeviceNow());
   long made = 0;
@@ -41,7 +47,11 @@ int main(int argc, char** argv) {
         sonde::Range request(kRequest);
         sonde_flow_begin(kRequest.id(), flow);
         sonde_counter(kQueue.id(), made % 7);
+        sonde_begin(phase);
+        sonde_begin(call);
         usleep(2000);
+        sonde_end();
+        sonde_end();
         std::thread([r = std::move(request)] {
           SONDE_INSTANT("taken over");
         }).join();

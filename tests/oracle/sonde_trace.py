@@ -74,6 +74,9 @@ class Bytes:
     def text(self):
         return self.raw(self.varint())
 
+    def time(self):
+        return self.signed()
+
     def f64(self):
         return struct.unpack("<d", self.raw(8))[0]
 
@@ -81,7 +84,7 @@ class Bytes:
     def opt(self, kind):
         if self.at_end():
             return b"" if kind == "text" else 0
-        return getattr(self, kind)()
+        return getattr(self, kind, self.varint)()  # else the id of such a row
 
 
 class Header:
@@ -163,7 +166,7 @@ def read_aggregate(data):
 
 class EventChunk:
     NAMES = ["end", "dur", "name", "depth", "kind", "flags", "category", "args",
-             "stack", "flow_in", "flow_out", "class"]
+             "stack", "flow_in", "flow_out", "class", "source"]
 
     def __init__(self, payload):
         data = Bytes(payload)
@@ -183,7 +186,7 @@ class EventChunk:
         return self._columns
 
     def events(self):
-        columns = [self.columns().values(i) for i in range(12)]
+        columns = [self.columns().values(i) for i in range(len(self.NAMES))]
         out, end = [], self.first_end
         for row in zip(*columns):
             event = dict(zip(self.NAMES, row))
@@ -302,10 +305,11 @@ ROWS = {
     THREADS: "id:varint process:varint tid:signed start:signed end:signed "
              "name:varint cpu:signed",
     SERIES: "id:varint group:varint scope:varint scope_id:varint name:varint "
-            "label:varint unit:varint kind:varint type:varint source:varint",
-    DEVICES: "id:varint source:varint vendor:varint name:varint uuid:varint "
-             "index:varint",
-    MODULES: "id:varint path:varint build_id:varint",
+            "label:varint unit:varint kind:varint type:varint source:varint "
+            "device:varint",
+    DEVICES: "id:varint source:string vendor:string name:string uuid:string "
+             "number:varint",
+    MODULES: "id:varint path:string build_id:string",
     SYMBOLS: "frame:varint depth:varint function:varint file:varint line:varint "
              "inlined:varint loop:varint",
     SAMPLE_SUMS: "thread:varint stack:varint flags:varint count:varint "
@@ -318,10 +322,17 @@ ROWS = {
 }
 
 
+# Kinds that the text form spells field by field, by their word in it.
+PLAIN = {"device": DEVICES, "module": MODULES}
+
+
+def fields(kind):
+    return [field.split(":") for field in ROWS[kind].split()]
+
+
 def read_row(kind, data):
     if kind in ROWS:
-        row = {name: data.opt(how) for name, how in
-               (field.split(":") for field in ROWS[kind].split())}
+        row = {name: data.opt(how) for name, how in fields(kind)}
         if kind == SYMBOLS:
             row["id"] = row["frame"], row["depth"]
         if kind == SAMPLE_SUMS:
@@ -346,11 +357,14 @@ class Trace:
         with open(path, "rb") as file:
             data = file.read()
         self.damages, self.frames, self.finished = [], [], False
+        self.torn = False  # the file ends within a frame, or has an index
+        self.ended = False  # an end mark is there
         self.header = Header(data)
         walked = self.walk(data, False)
         self.finished = self.has_end(data)
         journal = path + ".journal"
-        self.lost_journal = not self.finished
+        self.lost_journal = not self.finished and not self.ended
+        self.cut = self.torn and not os.path.exists(journal)
         if not self.finished and os.path.exists(journal):
             with open(journal, "rb") as file:
                 data = file.read()
@@ -400,15 +414,22 @@ class Trace:
                 need(frame is not None)
                 frame.journal = journal
                 out.append(frame.load(data))
+                self.torn |= not journal and frame.kind == INDEX
+                self.ended |= not journal and frame.kind == END
                 at += frame.size
                 continue
             except Damaged:
                 following = self.find(data, at + 1)
             end = at + frame.size if frame else 0
-            if frame and (end >= len(data) or self.good_header(data, end)):
-                while (following < min(end, len(data)) and self.good_header(
-                        data, following).sequence != frame.sequence + 1):
+            behind = self.good_header(data, end) if 0 < end < len(data) else None
+            if frame and (end >= len(data) or behind):
+                bound = behind.sequence if behind else frame.sequence + 2
+                while (following < min(end, len(data)) and
+                       not frame.sequence < self.good_header(
+                           data, following).sequence < bound):
                     following = self.find(data, following + 1)
+            if following == len(data) and (not frame or end > len(data)):
+                self.torn |= not journal
             self.damages.append((journal, at, following - at))
             at = following
         return out

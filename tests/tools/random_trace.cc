@@ -61,8 +61,7 @@ uint32_t RandomTrace::AnyStack() {
   if (frames_.empty() || OneIn(20)) {
     StackFrame frame;
     frame.function = writer_.Intern(AnyString());
-    if (modules_ > 0 && !OneIn(3))
-      frame.module = static_cast<uint32_t>(1 + Below(modules_));
+    frame.module = AnyId(FrameKind::kModules);
     if (OneIn(2)) frame.file = writer_.Intern("src/a.cc");
     frame.line = static_cast<uint32_t>(Below(500));
     frame.offset = OneIn(4) ? random_() : Below(5000);
@@ -90,6 +89,7 @@ void RandomTrace::AddEvents() {
     if (OneIn(20)) event.flow_in = OneIn(3) ? random_() : Below(99);
     if (OneIn(20)) event.flow_out = Below(99);
     if (OneIn(15)) event.cls = static_cast<Event::Class>(Below(4));
+    if (OneIn(15)) event.source = event.name;
     if (choice < 4 && track.begins.size() < 9) {
       track.begins.push_back(now_ns_);
       continue;
@@ -137,7 +137,7 @@ void RandomTrace::AddRow() {
       static_cast<uint32_t>(processes_ ? 1 + Below(processes_) : 0);
   const uint32_t thread =
       static_cast<uint32_t>(threads_ ? 1 + Below(threads_) : 0);
-  const uint64_t what = Below(12);
+  const uint64_t what = Below(11);
   if (what == 0 || processes_ == 0) {
     Process row;
     row.number = OneIn(2) && process ? process : ++processes_;
@@ -169,7 +169,7 @@ void RandomTrace::AddRow() {
     Track row;
     row.kind = static_cast<Track::Kind>(1 + Below(5));
     row.source = OneIn(3) ? 0 : writer_.Intern("api");
-    if (devices_ > 0) row.device = static_cast<uint32_t>(Below(devices_ + 1));
+    row.device = AnyId(FrameKind::kDevices);
     if (!tracks_.empty() && OneIn(2)) row.parent = tracks_.back().id;
     row.order = static_cast<uint32_t>(Below(3));
     if (OneIn(4)) row.clock = writer_.Intern("gpu");
@@ -191,6 +191,7 @@ void RandomTrace::AddRow() {
     row.kind = static_cast<Series::Kind>(1 + Below(2));
     row.type = static_cast<Series::Type>(1 + Below(2));
     row.source = OneIn(3) ? 0 : writer_.Intern(OneIn(2) ? "tasks" : "itt");
+    row.device = AnyId(FrameKind::kDevices);
     row.id = writer_.AddSeries(row);
     series_[row.group].push_back(row);
   } else if (what == 5) {
@@ -205,18 +206,8 @@ void RandomTrace::AddRow() {
     if (OneIn(2)) loss.source = AnyString();
     writer_.AddLoss(loss);
   } else if (what == 7) {
-    Device row;
-    row.source = writer_.Intern("nvml");
-    row.name = writer_.Intern(AnyString());
-    if (OneIn(2)) row.uuid = writer_.Intern(AnyString());
-    row.index = static_cast<uint32_t>(Below(8));
-    devices_ = writer_.AddDevice(row);
+    AddPlainRow();
   } else if (what == 8) {
-    Module row;
-    row.path = writer_.Intern("/lib/" + AnyString());
-    if (OneIn(2)) row.build_id = writer_.Intern("c0ffee");
-    modules_ = writer_.AddModule(row);
-  } else if (what == 9) {
     if (frames_.empty()) return;
     Symbol row;
     row.frame = frames_[Below(frames_.size())];
@@ -225,7 +216,7 @@ void RandomTrace::AddRow() {
     row.line = static_cast<uint32_t>(Below(99));
     row.inlined = static_cast<uint32_t>(Below(2));
     writer_.AddSymbol(row);
-  } else if (what == 10) {
+  } else if (what == 9) {
     std::vector<NotCollected> rows(Below(3));
     for (NotCollected& row : rows) row = {AnyString(), "why", AnyString()};
     writer_.PutNotCollected(rows);
@@ -233,6 +224,49 @@ void RandomTrace::AddRow() {
     writer_.AddClock({now_ns_, now_ns_ + 1'700'000'000'000'000'000,
                       static_cast<int64_t>(Below(1000))});
   }
+}
+
+// Puts any values into the fields of a row.
+class RandomTrace::AnyFields {
+ public:
+  explicit AnyFields(RandomTrace& trace) : trace_(trace) {}
+
+  template <typename T>
+  void Number(const char*, T& v) {
+    v = static_cast<T>(trace_.Below(9));
+  }
+  void Time(const char*, int64_t& v) {
+    if (trace_.OneIn(2)) v = trace_.now_ns_;
+  }
+  void Cost(const char*, int64_t& v) {
+    if (trace_.OneIn(2)) v = static_cast<int64_t>(trace_.Below(1'000'000));
+  }
+  void String(const char*, uint32_t& v) {
+    if (!trace_.OneIn(4)) v = trace_.writer_.Intern(trace_.AnyString());
+  }
+  void Ref(FrameKind kind, const char*, uint32_t& v) { v = trace_.AnyId(kind); }
+  template <typename Enum, typename Words>
+  void Choice(const char*, Enum& v, const Words& words, Enum first) {
+    v = static_cast<Enum>(static_cast<uint64_t>(first) +
+                          trace_.Below(words.size()));
+  }
+
+ private:
+  RandomTrace& trace_;
+};
+
+uint32_t RandomTrace::AnyId(FrameKind kind) {
+  return static_cast<uint32_t>(Below(plain_[kind] + 1));
+}
+
+void RandomTrace::AddPlainRow() {
+  AnyFields fields(*this);
+  ForEachPlainKind([&]<typename Row>(const PlainKind<Row>& kind) {
+    if (OneIn(3)) return;
+    Row row;
+    VisitFields(fields, row);
+    plain_[kind.frame] = writer_.AddRow(row);
+  });
 }
 
 void RandomTrace::AddSamples() {

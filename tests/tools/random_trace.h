@@ -2,6 +2,7 @@
 #define SONDE_TESTS_TOOLS_RANDOM_TRACE_H_
 
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ class RandomTrace {
   }
 
  private:
+  class AnyFields;
   struct OpenTrack {
     uint32_t id = 0;
     bool disordered = false;
@@ -38,11 +40,14 @@ class RandomTrace {
   bool OneIn(uint64_t n) { return Below(n) == 0; }
   std::string AnyString();
   uint32_t Name();
+  // Of a row that there is, or 0.
+  uint32_t AnyId(FrameKind kind);
   uint32_t AnyArgs();
   uint32_t AnyStack();
   void AddEvents();
   void AddTick();
   void AddRow();
+  void AddPlainRow();
   void AddSamples();
 
   std::mt19937_64 random_;
@@ -53,7 +58,8 @@ class RandomTrace {
   std::vector<OpenTrack> tracks_;
   std::vector<std::vector<Series>> series_;  // by group
   std::vector<uint32_t> frames_, stacks_ = {0};
-  uint32_t processes_ = 0, threads_ = 0, devices_ = 0, modules_ = 0;
+  uint32_t processes_ = 0, threads_ = 0;
+  std::map<FrameKind, uint32_t> plain_;  // the last id of each plain kind
 };
 
 }  // namespace sonde

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "sdk/process.h"
+#include "sdk/writer.h"
 #include "tools/ring_session.h"
 
 namespace sonde {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/pattern/made_series.h"
+#include "analyze/series/made_series.h"
 
 namespace sonde {
 namespace {

@@ -17,7 +17,7 @@
 namespace sonde {
 namespace {
 
-constexpr size_t kMinWindows = 40;
+constexpr size_t kWindowsForTurns = 40;
 constexpr double kMinUp = 0.05;        // share of the time
 constexpr double kMaxLowToHigh = 0.6;  // or it is never down
 constexpr size_t kMinEpisodes = 3;
@@ -206,7 +206,7 @@ Alternation AlternationOf(const RegularSeries& first,
                           const RegularSeries& second) {
   const Pair p = PairOf(first, second);
   Alternation out;
-  if (p.n < static_cast<double>(kMinWindows)) {
+  if (p.n < static_cast<double>(kWindowsForTurns)) {
     out.why = "too little is known of both at the same time";
     return out;
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 
@@ -40,16 +40,16 @@ struct Alternation {
   bool found() const { return relation == Relation::kAlternate; }
 };
 
-// Both series must be on one grid. They alternate if
+// Both series must be on one grid. Two series alternate if
 //
 //  - each goes up and down between two levels, the lower at most 60 % of the
 //    higher, is up for 5 % of the time at least, at least three times, and not
 //    for single windows only: what is faster than sampling cannot be judged;
-//  - they are up together for at most half of the time that chance would give
+//  - both are up together for at most half of the time that chance would give
 //    (for square waves: within 45 degrees of opposition);
-//  - and this is no chance: either both have the same period and keep their
-//    phase from cycle to cycle, or their ups and downs are correlated by less
-//    than -0.3 and at least 3.5 standard deviations (Fisher's), counted in
+//  - and the turns are no chance: either both have the same period and keep
+//    their phase from cycle to cycle, or their ups and downs are correlated by
+//    less than -0.3 and at least 3.5 standard deviations (Fisher's), counted in
 //    independent stretches, not in windows.
 //
 // Trends do not count: what rises while the other falls has taken no turns.

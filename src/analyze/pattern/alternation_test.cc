@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "analyze/pattern/made_series.h"
+#include "analyze/series/made_series.h"
 
 namespace sonde {
 namespace {

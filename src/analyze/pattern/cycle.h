@@ -2,7 +2,7 @@
 #define SONDE_ANALYZE_PATTERN_CYCLE_H_
 
 #include "analyze/pattern/period.h"
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/pattern/autocorrelation.h"
-#include "analyze/pattern/made_series.h"
+#include "analyze/series/made_series.h"
 
 namespace sonde {
 namespace {

@@ -15,7 +15,7 @@
 namespace sonde {
 namespace {
 
-constexpr size_t kMinWindows = 24;
+constexpr size_t kWindowsForPhases = 24;
 constexpr double kAcceleratorWorks = 0.1;  // share, in its busiest tenth
 constexpr double kCpuWorks = 0.05;         // cores, in its busiest tenth
 constexpr double kWorks = 0.5;             // of the level: it works
@@ -275,7 +275,7 @@ class Finder {
 
 const RegularSeries* MainOf(const RunUse& use) {
   if (use.accelerator != nullptr &&
-      use.accelerator->KnownCount() >= kMinWindows &&
+      use.accelerator->KnownCount() >= kWindowsForPhases &&
       Quantile(use.accelerator->KnownValues(), 0.9) >= kAcceleratorWorks)
     return use.accelerator;
   return use.cpu;
@@ -321,14 +321,14 @@ Phases PhasesOf(const RunUse& use) {
     return out;
   }
   CHECK(use.written == nullptr || use.written->size() == out.main->size());
-  if (out.main->KnownCount() < kMinWindows) {
+  if (out.main->KnownCount() < kWindowsForPhases) {
     out.not_enough_data =
         fmt::format("only {} windows are known", out.main->KnownCount());
     return out;
   }
   // MainOf has asked this of an accelerator.
   if (Quantile(out.main->KnownValues(), 0.9) < kCpuWorks) {
-    out.not_enough_data = "it hardly worked";
+    out.not_enough_data = "the program hardly worked";
     return out;
   }
   // What nobody sampled is neither start-up nor end. A window or two are the

@@ -7,22 +7,22 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 
-// A stretch of a run in which it does one kind of thing.
+// A stretch of a run in which the program does one kind of thing.
 struct Phase {
   enum class Kind {
-    kStartUp,     // before it first works hard
-    kWarmUp,      // it works, but not yet as it will
+    kStartUp,     // before the program first works hard
+    kWarmUp,      // it works, but not yet as later
     kSteady,      // it does what it was started for
     kCheckpoint,  // works less for a moment, and writes
     kEvaluation,  // the same again and again, but writes no more than else
     kDip,         // works less for a moment; why is not known
-    kEnd,         // after it last worked hard
-    kIdle,        // it did nothing, and then went on
-    kHung,        // it did nothing, to the end
+    kEnd,         // after the program last worked hard
+    kIdle,        // the program did nothing, and then went on
+    kHung,        // the program did nothing, up to the end
   };
 
   Kind kind = Kind::kSteady;

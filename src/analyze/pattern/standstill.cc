@@ -16,7 +16,7 @@ constexpr double kMaxAccelerator = 0.05;
 constexpr double kMaxHeldUp = 0.3;  // threads that a disk or a core keeps
 // Heartbeats come once in so long, or more often.
 constexpr double kOverNs = 2e9;
-constexpr int64_t kLeastNs = 3 * kNsPerSec;
+constexpr int64_t kShortestNs = 3 * kNsPerSec;
 constexpr int64_t kLeastOfRun = 10;  // 1 / this
 constexpr double kWorkedNs = 0.5e9;
 // A process that gives up unwinds for a moment.
@@ -106,7 +106,7 @@ std::vector<Standstill> StandstillsOf(const RunSeries& run) {
     one.to_the_end =
         static_cast<double>(end - to) * step_ns <= static_cast<double>(kEndNs);
     const int64_t length = one.to_ns - one.from_ns;
-    if (length >= kLeastNs &&
+    if (length >= kShortestNs &&
         length >= (run.grid.end_ns - run.grid.begin_ns) / kLeastOfRun)
       out.push_back(one);
     i = to;

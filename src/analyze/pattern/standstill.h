@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/pattern/run_series.h"
+#include "analyze/series/run_series.h"
 
 namespace sonde {
 

@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/facts/steady_series.h"
 #include "analyze/pattern/alternation.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -84,14 +84,15 @@ bool Stores(const SteadySeries& series, const Turns& turns,
 
 const char* AdviceOn(bool stores) {
   return stores
-             ? "Let them overlap: hand what is computed to another thread or "
-               "process that writes it, and go on with the next piece "
-               "meanwhile. Two buffers and a thread are enough (in Python: "
-               "concurrent.futures; in C: io_uring or a second thread). "
-               "Or write less: half the precision, compressed, less often."
-             : "Let them overlap: load the next piece, or store the last "
-               "one, in the background while this one is computed. Two "
-               "buffers and a thread are enough (in PyTorch: DataLoader "
+             ? "Let computing and writing overlap: hand what is computed to "
+               "another thread or process that writes it, and go on with the "
+               "next piece meanwhile. Two buffers and a thread are enough "
+               "(in Python: concurrent.futures; in C: io_uring or a second "
+               "thread). Or write less: half the precision, compressed, less "
+               "often."
+             : "Let computing and I/O overlap: load the next piece, or store "
+               "the last one, in the background while this one is computed. "
+               "Two buffers and a thread are enough (in PyTorch: DataLoader "
                "with num_workers and prefetch_factor; in Python: "
                "concurrent.futures; in C: io_uring or a second thread).";
 }

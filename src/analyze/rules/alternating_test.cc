@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
 
 namespace sonde {

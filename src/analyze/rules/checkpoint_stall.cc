@@ -18,10 +18,10 @@
 
 #include <algorithm>
 
-#include "analyze/pattern/part_series.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -236,7 +236,7 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
   const double count = static_cast<double>(times);
   Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
-      "Stands still while it saves: {} times, {} of the run, for {}.", times,
+      "Stands still while saving: {} times, {} of the time, for {}.", times,
       FormatShare(share), FormatBytes(sum.bytes));
   Say(f, fmt::format("The {} had less to do {} times while {} each were "
                      "written: for {} each and {} at most, at {}/s.",
@@ -245,7 +245,7 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
                      Seconds(sum.seconds / count), Seconds(sum.longest_s),
                      FormatBytes(sum.bytes / sum.seconds)));
   const Stretch& first = finder.saves[0];
-  f.evidence.push_back({fmt::format("The first of them took {} for {}.",
+  f.evidence.push_back({fmt::format("The first save took {} for {}.",
                                     Seconds(finder.SecondsOf(first)),
                                     FormatBytes(finder.BytesOf(first))),
                         finder.BeginOf(first), finder.EndOf(first)});
@@ -257,7 +257,7 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
   PutNumber(f, "in_fsync", sum.synced_s / sum.seconds, Unit::kShare);
   const bool synced = sum.synced_s >= kMinSynced * sum.seconds;
   if (synced)
-    Say(f, fmt::format("It waited in fsync for {} of this time.",
+    Say(f, fmt::format("The program waited in fsync for {} of this time.",
                        FormatShare(sum.synced_s / sum.seconds)));
   f.advice = fmt::format(
       "Save in the background: copy the state to memory, go on, and let "
@@ -267,7 +267,7 @@ Finding Tell(const Finder& finder, const Steady& steady, const Total& sum,
       synced ? ", and do not fsync each file" : "");
   // What it waits for the disk another thread can wait for; what it computes
   // for the save may slow down the rest.
-  PutGain(f, share, "if it went on while it saves",
+  PutGain(f, share, "if the program went on while it saves",
           share * sum.blocked_s / sum.seconds);
   f.confidence = 0.8;
   return f;
@@ -284,8 +284,7 @@ Outcome CheckpointStall(const Case& about) {
   if (!finder.Works()) return {};
   finder.Find();
   const Total sum = TotalOf(finder);
-  const double share =
-      sum.seconds * 1e9 / static_cast<double>(facts.run.wall_ns);
+  const double share = std::min(1.0, sum.seconds * 1e9 / facts.JudgedNs());
   if (finder.saves.size() < kMinTimes || share < kMinShare ||
       share > kMaxShare || sum.bytes < kMostBytes * finder.AllBytes() ||
       !WorksForTheDisk(facts, finder, sum))

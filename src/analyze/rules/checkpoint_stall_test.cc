@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -55,7 +55,7 @@ TEST(CheckpointStallTest, FindsDipsInWhichMuchIsWritten) {
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "checkpoint_stall");
-  EXPECT_NE(f.summary.find("Stands still while it saves: 5 times"),
+  EXPECT_NE(f.summary.find("Stands still while saving: 5 times"),
             std::string::npos)
       << f.summary;
   ASSERT_TRUE(f.gain.has_value());
@@ -117,7 +117,9 @@ TEST(CheckpointStallTest, WhatIsWrittenAtOnceIsWaitedForInFsync) {
   PutSeries(facts, "tree_blocked", synced);
   PutSeries(facts, "tree_sync", synced);
   const Finding f = Ask(CheckpointStall, facts).findings.at(0);
-  EXPECT_TRUE(Says(f.evidence.back().text, "It waited in fsync for 80"))
+  EXPECT_TRUE(Says(f.evidence.back().text,
+                   "The program waited in fsync for "
+                   "80"))
       << f.evidence.back().text;
   EXPECT_TRUE(Says(f.advice, "do not fsync each file")) << f.advice;
   EXPECT_NEAR(f.gain->from_share, 0.8 * f.gain->share, 0.01)
@@ -200,7 +202,7 @@ TEST(CheckpointStallTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
   EXPECT_EQ(Ask(CheckpointStall, run.Make()).not_enough_data,
-            "what it wrote was not collected");
+            "what the program wrote was not collected");
 }
 
 }  // namespace

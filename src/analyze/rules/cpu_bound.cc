@@ -5,19 +5,23 @@
 // whole machine, a window also counts in which nothing was left idle and the
 // program had the most of it (kMinOwn): somebody else's crumbs do not make it
 // less bound. If it had less, its threads must have been ready for kBusy of the
-// cores: then it would fill them alone. Else cores that mostly others used, or
-// that the hypervisor took away, are not its doing, and the rule is silent.
+// cores: then it would fill them alone. But threads that hand a lock to each
+// other are ready as well while they queue for a core: where about one core's
+// worth ran and most of them were seen waiting for a thread (MayTakeTurns),
+// nobody knows, and the rule is silent. It is silent, too, about cores that
+// mostly others used, or that the hypervisor took away.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "analyze/groups.h"
-#include "analyze/neighbours.h"
-#include "analyze/pools.h"
+#include "analyze/facts/neighbours.h"
+#include "analyze/facts/pools.h"
+#include "analyze/facts/sleepers.h"
+#include "analyze/facts/steady_series.h"
+#include "analyze/rules/command_groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -27,6 +31,8 @@ constexpr double kBusy = 0.90;
 constexpr double kMinTime = 0.60;
 constexpr double kMinOwn = 0.60;
 constexpr double kMinOwnIfReady = 0.25;
+constexpr double kOneAtATime = 1.15;  // cores
+constexpr double kWorks = 0.02;       // of the CPU time: a thread that works
 // Others, steal and the kernel are worth a sentence from here on.
 constexpr double kNotableCores = 0.1;
 constexpr double kNotableKernel = 0.3;
@@ -41,6 +47,23 @@ MaybeNumber KernelShare(const Facts& facts) {
   }
   if (user + system <= 0) return std::nullopt;
   return system / (user + system);
+}
+
+// One process has nearly all the CPU time, about one core, and at least half of
+// its threads that work were last seen waiting for another thread.
+bool MayTakeTurns(const Facts& facts, double own_cores) {
+  if (own_cores > kOneAtATime) return false;
+  for (const ProcessFacts& p : facts.processes) {
+    if (p.cpu_share.value_or(0) < kBusy) continue;
+    size_t working = 0, waiting = 0;
+    for (const ThreadFacts& t : p.threads) {
+      if (t.cpu_share.value_or(0) < kWorks) continue;
+      ++working;
+      waiting += WaitsForThread(*facts.store, t) ? 1 : 0;
+    }
+    return working > 1 && 2 * waiting >= working;
+  }
+  return false;
 }
 
 }  // namespace
@@ -75,6 +98,8 @@ Outcome CpuBound(const Case& about) {
   };
   // Rounding of clocks and what is spread evenly may lead beyond what is there.
   const double own = std::min(capacity, mean(&CpuWindow::tree_cores));
+  const bool had_less = own < kMinOwn * capacity;
+  if (had_less && MayTakeTurns(facts, own)) return {};
   const double steal = mean(&CpuWindow::steal_cores);
   const double others = facts.machine.other_cores.value_or(0);
   const bool limited = run.cpu_limit_cores && run.allowed_cores &&
@@ -84,16 +109,19 @@ Outcome CpuBound(const Case& about) {
   const std::string cores =
       fmt::format("{:g} {}core{}", capacity, limited ? "permitted " : "",
                   capacity == 1 ? "" : "s");
-  const bool had_less = own < kMinOwn * capacity;
   const bool crowded = had_less && others >= steal;
   f.summary = fmt::format(
       "Limited by the CPU: the program kept {:.2f} of {} busy{}.", own, cores,
       !had_less ? ""
       : crowded ? " and had work for all of them; other programs had the rest"
                 : " and had work for all of them; the hypervisor had the rest");
-  Say(f, fmt::format("At least {:.0f} % of {} were busy for {:.0f} % of the "
+  Say(f, fmt::format("At least {:.0f} % of {} were busy{} for {:.0f} % of the "
                      "steady time.",
-                     kBusy * 100, cores, time * 100));
+                     kBusy * 100, cores,
+                     !had_less ? ""
+                     : crowded ? ", with other programs' work,"
+                               : " or taken away by the hypervisor",
+                     time * 100));
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (!groups.empty())
     SayOfRun(f, facts, "Most CPU time went to " + CallTop(groups) + ".");

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -155,6 +155,25 @@ TEST(CpuBoundTest, ThreadsThatAreReadyForAllCoresAreBoundByThem) {
   EXPECT_FALSE(Fires(run)) << "it has work for 1.7 cores";
 }
 
+// Threads that are woken to take a lock queue for a core, too: nobody can tell
+// them from threads that have work.
+TEST(CpuBoundTest, ThreadsThatMayTakeTurnsAreNotReadyForAllCores) {
+  constexpr double kFutex = 202, kRead = 0;
+  MadeRun run;
+  run.others = MadeRun::Always(1);
+  for (int i = 0; i < 4; ++i)
+    run.workers.push_back(
+        {.cores = run.Always(0.25), .wait = run.Always(0.24)});
+  Facts facts = run.Make();
+  std::vector<ThreadFacts>& threads = facts.processes[0].threads;
+  for (ThreadFacts& t : threads) t.sleeps_in = kRead;
+  EXPECT_FALSE(Ask(CpuBound, facts).findings.empty());
+  for (size_t i = 0; i < 2; ++i) threads[i].sleeps_in = kFutex;
+  EXPECT_TRUE(Ask(CpuBound, facts).findings.empty());
+  threads[0].sleeps_in = kRead;
+  EXPECT_FALSE(Ask(CpuBound, facts).findings.empty()) << "one of four";
+}
+
 TEST(CpuBoundTest, NoGainIsToldOfThreadsThatMaySpin) {
   MadeRun run;
   run.others = MadeRun::Always(1);
@@ -170,6 +189,12 @@ TEST(CpuBoundTest, StealIsNotBlamedOnTheTarget) {
   MadeRun run = Two(0.5);
   run.steal = MadeRun::Always(1.0);
   EXPECT_FALSE(Fires(run));
+  for (auto& worker : run.workers) worker.wait = MadeRun::Always(0.48);
+  const Outcome ready = Ask(CpuBound, run.Make());
+  ASSERT_EQ(ready.findings.size(), 1u);
+  EXPECT_TRUE(ready.findings[0].evidence[0].text.starts_with(
+      "At least 90 % of 2 cores were busy or taken away by the hypervisor"))
+      << ready.findings[0].evidence[0].text;
 }
 
 TEST(CpuBoundTest, RespectsTheContainersLimit) {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/pools.h"
+#include "analyze/facts/pools.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
@@ -63,7 +63,7 @@ Outcome CpuThrottled(const Case& about) {
                   FormatDuration(known_ns)));
   const double used =
       static_cast<double>(held->cpu_ns.value_or(facts.run.cpu_ns.value_or(0)));
-  Say(f, fmt::format("It used {:.2f} cores on average.", used / wall));
+  Say(f, fmt::format("The cgroup used {:.2f} cores on average.", used / wall));
   const std::vector<Pool> pools = about.pools();
   PutNumber(f, "throttled_periods", periods, Unit::kShare);
   PutNumber(f, "throttled", waited / 1e9, Unit::kSeconds);
@@ -73,16 +73,15 @@ Outcome CpuThrottled(const Case& about) {
                                     std::max(1.0, std::floor(*cores));
   if (crowded) Say(f, fmt::format("{} want to run.", CallPools(pools)));
   f.advice = fmt::format(
-      "It has work to do, but its share of the time is used up. Raise the "
-      "limit (docker update --cpus N, resources.limits.cpu in Kubernetes, "
-      "cpu.max of the cgroup), or use no more threads than it allows{}. Many "
-      "threads use up a period's share at its beginning and then all stand "
-      "still.",
+      "The program has work to do, but its share of the time is used up. "
+      "Raise the limit (docker update --cpus N, resources.limits.cpu in "
+      "Kubernetes, cpu.max of the cgroup), or use no more threads than the "
+      "limit allows{}. Many threads use up a period's share at its beginning "
+      "and then all stand still.",
       crowded ? ": " + FitPools(pools, *cores) : "");
   const double share =
-      waited / (waited + used) *
-      std::min(1.0, wall / static_cast<double>(facts.run.wall_ns));
-  PutGain(f, share, "if it had run while it was throttled");
+      waited / (waited + used) * std::min(1.0, wall / facts.JudgedNs());
+  PutGain(f, share, "if the program had run while it was throttled");
   if (crowded && MaySpin(pools, *cores)) f.gain.reset();
   f.confidence = 0.95;
   return {{std::move(f)}, ""};

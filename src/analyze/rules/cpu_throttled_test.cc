@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -84,7 +84,7 @@ TEST(CpuThrottledTest, OnlyTheTimeThatWasSampledCounts) {
   EXPECT_NE(f.evidence[0].text.find("for 1.00 s of CPU time in 2.00 s"),
             std::string::npos)
       << f.evidence[0].text;
-  EXPECT_EQ(f.evidence[1].text, "It used 0.50 cores on average.");
+  EXPECT_EQ(f.evidence[1].text, "The cgroup used 0.50 cores on average.");
   EXPECT_NEAR(f.gain->share, 0.5 * 0.2, 0.01) << "of the run's time";
 }
 

@@ -16,10 +16,10 @@
 
 #include <algorithm>
 
+#include "analyze/facts/steady_series.h"
 #include "analyze/pattern/pattern.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -41,10 +41,10 @@ const char* AdviceOn(double read, double write) {
            "again, read ahead in the background while the program computes, or "
            "move the data to a faster disk. `iostat -x 1` shows which disk is "
            "busy.";
-  return "The disk cannot take it faster, so more cores will not help. Write "
-         "less (compress, drop what nobody reads), write in the background in "
-         "large pieces, call fsync less often, or use a faster disk. `iostat "
-         "-x 1` shows which disk is busy.";
+  return "The disk cannot take data faster, so more cores will not help. "
+         "Write less (compress, drop what nobody reads), write in the "
+         "background in large pieces, call fsync less often, or use a faster "
+         "disk. `iostat -x 1` shows which disk is busy.";
 }
 
 }  // namespace
@@ -96,15 +96,17 @@ Outcome DiskBound(const Case& about) {
       "program {} {}/s.",
       FormatShare(stall), read.Mean() >= write.Mean() ? "read" : "wrote",
       FormatBytes(std::max(read.Mean(), write.Mean())));
-  Say(f, fmt::format("This held for {:.0f} % of the steady time{}.", time * 100,
+  Say(f, fmt::format("The waiting lasted for {:.0f} % of the steady time{}.",
+                     time * 100,
                      busy.collected()
-                         ? fmt::format("; the disks were busy {} of it",
+                         ? fmt::format("; the disks were busy {} of that time",
                                        FormatShare(std::min(1.0, busy.Mean())))
                          : ""));
-  Say(f, fmt::format("It read {}/s and wrote {}/s, {} of what the disks moved.",
+  Say(f, fmt::format("The program read {}/s and wrote {}/s, {} of what the "
+                     "disks moved.",
                      FormatBytes(read.Mean()), FormatBytes(write.Mean()),
                      all > 0 ? FormatShare(std::min(1.0, own / all)) : "all"));
-  Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cpu.Mean(),
+  Say(f, fmt::format("Meanwhile the program used {:.2f} cores{}.", cpu.Mean(),
                      system.collected()
                          ? fmt::format(", {:.2f} of them in the kernel",
                                        std::min(cpu.Mean(), system.Mean()))
@@ -122,7 +124,7 @@ Outcome DiskBound(const Case& about) {
             return p.io.read_bytes.value_or(0) + p.io.write_bytes.value_or(0);
           })) {
     PutWhere(f, *mover);
-    Say(f, fmt::format("Most of it was moved by {}.", CallProcess(*mover)));
+    Say(f, fmt::format("Most bytes were moved by {}.", CallProcess(*mover)));
   }
   f.advice = AdviceOn(read.Mean(), write.Mean());
   PutGain(f, stall * series.OfRun(), "if nothing waited for storage");

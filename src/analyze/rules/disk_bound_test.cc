@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
 
 namespace sonde {
@@ -73,7 +73,8 @@ TEST(DiskBoundTest, TheKernelsWorkForTheDiskIsNotComputing) {
   const Outcome outcome = Ask(DiskBound, facts);
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].evidence[2].text,
-            "Meanwhile it used 0.50 cores, 0.40 of them in the kernel.");
+            "Meanwhile the program used 0.50 cores, 0.40 of them in the "
+            "kernel.");
   PutSeries(facts, "psi_io", MadeRun::Always(0.2));
   EXPECT_FALSE(Fires(facts)) << "it hardly waits";
 }
@@ -133,7 +134,8 @@ TEST(DiskBoundTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(0.2)}};
   EXPECT_EQ(Ask(DiskBound, run.Make()).not_enough_data,
-            "neither what it read nor what it wrote was collected");
+            "neither what the program read nor what the program wrote was "
+            "collected");
   run.seconds = 0.9;
   EXPECT_NE(Ask(DiskBound, run.Make()).not_enough_data, "");
 }

@@ -17,10 +17,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "analyze/accelerators.h"
+#include "analyze/facts/accelerators.h"
+#include "analyze/facts/steady.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -80,8 +80,8 @@ Votes VotesOf(const Accelerators& devices,
 }
 
 std::string Words(const Votes& votes) {
-  return fmt::format("This held in {} of {} stretches of the time.", votes.yes,
-                     votes.all);
+  return fmt::format("The finding held in {} of {} stretches of the time.",
+                     votes.yes, votes.all);
 }
 
 Finding Begin(const Accelerators& devices, const Votes& votes) {
@@ -205,11 +205,11 @@ Outcome GpuMemoryUneven(const Case& about) {
   for (const Accelerator* const d : all) SayUse(f, *d);
   Say(f, Words(votes));
   f.advice =
-      "The fullest device limits the batch of all. Give each the same: with "
-      "PyTorch use DistributedDataParallel (torchrun) instead of DataParallel, "
-      "which keeps more on the first device; with model parallelism, move "
-      "layers from the fullest to the emptiest. Horovod does the same for "
-      "other frameworks.";
+      "The fullest device limits the batch of all. Give each device the "
+      "same: with PyTorch use DistributedDataParallel (torchrun) instead of "
+      "DataParallel, which keeps more on the first device; with model "
+      "parallelism, move layers from the fullest to the emptiest. Horovod "
+      "does the same for other frameworks.";
   return {{std::move(f)}, ""};
 }
 

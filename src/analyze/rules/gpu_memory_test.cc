@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analyze/made_devices.h"
+#include "analyze/facts/made_devices.h"
 #include "analyze/rules/made_case.h"
 
 namespace sonde {
@@ -68,7 +68,7 @@ TEST(GpuMemoryTest, EightOfTenStretchesAreMost) {
   ASSERT_EQ(most.findings.size(), 1u);
   EXPECT_EQ(most.findings[0].severity, Severity::kWarning);
   EXPECT_EQ(most.findings[0].evidence.back().text,
-            "This held in 8 of 10 stretches of the time.");
+            "The finding held in 8 of 10 stretches of the time.");
   EXPECT_EQ(Ask(GpuAndMemoryFree, free_for(70)).findings.at(0).severity,
             Severity::kInfo);
   EXPECT_TRUE(Ask(GpuAndMemoryFree, free_for(20)).findings.empty());

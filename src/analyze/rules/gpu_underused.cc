@@ -13,13 +13,13 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
-#include "analyze/pattern/part_series.h"
+#include "analyze/facts/accelerators.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/facts/steady.h"
 #include "analyze/pattern/period.h"
-#include "analyze/pattern/run_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady.h"
+#include "analyze/series/run_series.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 
@@ -91,8 +91,8 @@ Outcome GpuUnderused(const Case& about) {
     worst = std::min(worst, d.busy_mean);
     SayBusy(f, d);
     f.evidence.push_back(
-        {fmt::format("It was less than half busy in {} of the time, the "
-                     "longest stretch of it here.",
+        {fmt::format("The device was less than half busy in {} of the time; "
+                     "this is the longest such stretch.",
                      FormatShare(parts.share)),
          d.busy.grid.TimeOf(parts.from), d.busy.grid.TimeOf(parts.to)});
   }
@@ -101,10 +101,10 @@ Outcome GpuUnderused(const Case& about) {
   f.summary = fmt::format("{} {} used by {} only.", CallDevices(low),
                           low.size() == 1 ? "is" : "are", FormatShare(worst));
   f.advice =
-      "The accelerator waits for the program most of the time. Give it more at "
-      "once (a larger batch), overlap what comes before with what it computes "
-      "(prefetching loaders, asynchronous copies), and avoid waiting for its "
-      "results in every step (.item(), print(loss), .cpu()).";
+      "The accelerator waits for the program most of the time. Give the "
+      "accelerator more at once (a larger batch), load the next data while "
+      "it computes (prefetching loaders, asynchronous copies), and avoid "
+      "waiting for its results in every step (.item(), print(loss), .cpu()).";
   f.confidence = 0.8;
   return {{std::move(f)}, ""};
 }
@@ -126,7 +126,7 @@ Outcome GpuFluctuating(const Case& about) {
     SayBusy(f, d);
     if (const auto period = PeriodOf(d.busy)) {
       period_s = period->seconds;
-      Say(f, fmt::format("It rests every {} ({:.0f} times).",
+      Say(f, fmt::format("The device rests every {} ({:.0f} times).",
                          Duration(*period_s), period->cycles));
     }
   }
@@ -143,7 +143,7 @@ Outcome GpuFluctuating(const Case& about) {
       "checkpoints, evaluation or logging (do them less often, or in a thread "
       "of their own). All curves one above the other: sonde export " +
       ShellWord(facts.store->path(), 4096) + " --to chrome";
-  f.gain = Gain{idle * devices.OfRun(facts), "if it never rested"};
+  f.gain = Gain{idle * devices.OfRun(facts), "if the accelerator never rested"};
   f.confidence = period_s ? 0.9 : 0.7;
   return {{std::move(f)}, ""};
 }

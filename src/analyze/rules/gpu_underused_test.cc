@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "analyze/accelerators.h"
-#include "analyze/judge.h"
-#include "analyze/made_devices.h"
+#include "analyze/facts/accelerators.h"
+#include "analyze/facts/made_devices.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -124,7 +124,9 @@ TEST(GpuUnderusedTest, ARunThatOthersHeldUpIsNotJudged) {
       WithDevices(run, {{.busy = Always(0.3), .memory = Always(0.3)}});
   for (const auto rule :
        {&GpuUnderused, &GpuFluctuating, &ProblemTooSmall, &GpuAndMemoryFree})
-    EXPECT_EQ(Ask(rule, facts).not_enough_data, "other programs held it up");
+    EXPECT_EQ(Ask(rule, facts).not_enough_data,
+              "other programs held the run "
+              "up");
 }
 
 TEST(GpuUnderusedTest, WorkThatMayBeSomebodyElsesExcusesNobody) {

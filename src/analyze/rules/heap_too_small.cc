@@ -80,7 +80,7 @@ std::string AdviceOn(const Collecting& found, const std::string& limit) {
       "needed, find who keeps it (jmap -histo PID); if not, make less garbage: "
       "reuse buffers, avoid boxing. -Xlog:gc shows how full the heap is after "
       "each collection.",
-      limit.empty() ? "java -Xmx4g (by default it is a quarter of the memory)"
+      limit.empty() ? "java -Xmx4g (the default is a quarter of the memory)"
                     : fmt::format("a larger value than {}", limit));
 }
 
@@ -112,8 +112,8 @@ Outcome HeapTooSmall(const Case& about) {
       "garbage.",
       FormatShare(share), CallProcess(process));
   Say(f,
-      fmt::format("Its {} that collect garbage used {:.2f} cores of "
-                  "the {:.2f} that the process used.",
+      fmt::format("The {} that collect garbage used {:.2f} cores of the "
+                  "{:.2f} that the process used.",
                   most.threads == 1 ? std::string("one thread")
                                     : fmt::format("{} threads", most.threads),
                   most.gc_ns / wall, all / wall));
@@ -122,7 +122,8 @@ Outcome HeapTooSmall(const Case& about) {
         t.name != kSerial)
       continue;
     Say(f, fmt::format(
-               "The busiest of them, {}, had {} of the process's CPU time.",
+               "The busiest of these threads, {}, had {} of the process's "
+               "CPU time.",
                Printable(t.name, 16),
                FormatShare(std::min(
                    1.0, static_cast<double>(t.cpu_ns.value_or(0)) / all))));

@@ -8,19 +8,19 @@
 
 #include <algorithm>
 
+#include "analyze/facts/sleepers.h"
+#include "analyze/facts/steady.h"
 #include "analyze/pattern/standstill.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/scan.h"
-#include "analyze/sleepers.h"
-#include "analyze/steady.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {
 namespace {
 
 constexpr double kMinIdle = 0.25;
-constexpr size_t kMostSleepers = 5;
+constexpr size_t kMostSleepers = 3;
 constexpr double kSure = 0.9;
 
 // The busiest process that lived through it.
@@ -32,6 +32,9 @@ const ProcessFacts* WhoStands(const Facts& facts, const Standstill& still) {
 
 std::string AdviceOn(const ProcessFacts* process) {
   const bool python = process != nullptr && IsPython(*process);
+  // Of one that is gone, the number is another's the next time.
+  const bool stands =
+      process != nullptr && process->row.exit == Process::Exit::kRunning;
   return fmt::format(
       "More or faster hardware will not help: find out what it waits for. {} "
       "Look for a lock that is taken twice, a queue that nobody fills, a "
@@ -39,16 +42,16 @@ std::string AdviceOn(const ProcessFacts* process) {
       "server that does not answer; give such waits a time limit.",
       python ? "`faulthandler.dump_traceback_later(30)` in the program prints "
                "where each thread stands."
-             : "While it stands still, `gdb -p PID -batch -ex 'thread apply "
-               "all bt'` prints where each thread stands.");
+             : fmt::format("While it stands still, `gdb -p {} -batch -ex "
+                           "'thread apply all bt'` prints where each thread "
+                           "stands.",
+                           stands ? std::to_string(process->row.pid) : "PID"));
 }
 
 }  // namespace
 
 Outcome Hung(const Case& about) {
   const Facts& facts = about.facts();
-  const double wall_ns =
-      static_cast<double>(std::max<int64_t>(1, facts.run.wall_ns));
   std::vector<Standstill> all = StandstillsOf(*facts.series);
   // What came before is not judged.
   std::erase_if(all, [&](const Standstill& one) {
@@ -56,7 +59,8 @@ Outcome Hung(const Case& about) {
   });
   const Standstill* found = nullptr;
   const auto share_of = [&](const Standstill& one) {
-    return static_cast<double>(Elapsed(one.from_ns, one.to_ns)) / wall_ns;
+    return std::min(1.0, static_cast<double>(Elapsed(one.from_ns, one.to_ns)) /
+                             facts.JudgedNs());
   };
   for (const Standstill& one : all)
     if ((one.to_the_end || share_of(one) >= kMinIdle) &&
@@ -85,7 +89,7 @@ Outcome Hung(const Case& about) {
           : fmt::format("The program stood still for {}, from {} to {}.",
                         length, since_begin(found->from_ns),
                         since_begin(found->to_ns));
-  Say(f, fmt::format("That is {} of the run, with less than 1 % of a core and "
+  Say(f, fmt::format("That is {} of the time, with less than 1 % of a core and "
                      "4 KiB/s of reads and writes.",
                      FormatShare(share_of(*found))));
   PutNumber(f, "stood_still",
@@ -93,10 +97,12 @@ Outcome Hung(const Case& about) {
             Unit::kSeconds);
   PutNumber(f, "of_run", share_of(*found), Unit::kShare);
   // What they slept in before they went on is not kept.
+  std::string sleepers;
   if (found->to_the_end)
-    for (std::string& sleeper :
+    for (const std::string& one :
          SleepersAt(facts, found->to_ns - 1, kMostSleepers))
-      Say(f, std::move(sleeper));
+      sleepers += (sleepers.empty() ? "" : " ") + one;
+  if (!sleepers.empty()) Say(f, std::move(sleepers));
   const ProcessFacts* const who = WhoStands(facts, *found);
   if (who != nullptr) PutWhere(f, *who);
   f.advice = AdviceOn(who);

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
+#include "analyze/facts/run_patterns.h"
 #include "analyze/rules/made_case.h"
-#include "analyze/shape.h"
 
 namespace sonde {
 namespace {
@@ -93,6 +93,34 @@ TEST(HungTest, WaitingForADiskOrACoreIsNoHang) {
     PutSeries(facts, held_up, [](double s) { return s < 10 ? 0.0 : 0.9; });
     EXPECT_EQ(SummaryOf(facts), "") << held_up;
   }
+}
+
+TEST(HungTest, OneSentenceNamesThreeSleepersAndTheAdviceWhoStandsThere) {
+  constexpr double kFutex = 202, kRead = 0;
+  MadeRun run = Works(0, 10);
+  run.workers.resize(5, {.cores = MadeRun::Always(0)});
+  Facts facts = run.Make();
+  ProcessFacts& p = facts.processes[0];
+  ASSERT_EQ(p.threads.size(), 5u);
+  for (ThreadFacts& t : p.threads) t.sleeps_in = kFutex;
+  p.threads[0].row.tid = p.row.pid;
+  p.threads[4].sleeps_in = kRead;
+  Finding f = Ask(Hung, facts).findings.at(0);
+  ASSERT_EQ(f.evidence.size(), 2u);
+  EXPECT_EQ(f.evidence[1].text,
+            "The main thread, thread 2002, thread 2003 and 1 more of work "
+            "waited for a lock or another thread (futex). Thread 2005 of work "
+            "waited for data (read).");
+  EXPECT_NE(f.advice.find("gdb -p PID "), std::string::npos) << f.advice;
+  p.row.exit = Process::Exit::kRunning;
+  f = Ask(Hung, facts).findings.at(0);
+  EXPECT_NE(f.advice.find("gdb -p 1001 "), std::string::npos) << f.advice;
+  // Two that call themselves the main thread are in no trace of ours.
+  p.threads[4].row.tid = p.row.pid;
+  f = Ask(Hung, facts).findings.at(0);
+  EXPECT_TRUE(f.evidence[1].text.ends_with(
+      "The main thread of work waited for data (read)."))
+      << f.evidence[1].text;
 }
 
 TEST(HungTest, AServiceThatNobodyAsksIsIdle) {

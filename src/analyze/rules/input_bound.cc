@@ -27,12 +27,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/accelerators.h"
-#include "analyze/input_work.h"
+#include "analyze/facts/accelerators.h"
+#include "analyze/facts/input_work.h"
+#include "analyze/facts/steady.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -146,8 +146,8 @@ void AddLoaders(const Facts& facts, const Feed& in, Finding& f) {
   if (in.work.loader_cores > 0)
     Say(f,
         fmt::format(
-            "While it idled, {:.2f} cores worked, {:.2f} of them "
-            "outside the main thread{}.",
+            "While the accelerator idled, {:.2f} cores worked, {:.2f} of "
+            "them outside the main thread{}.",
             in.work.tree_cores, in.work.loader_cores,
             in.work.loader_names.empty() ? "" : ": " + in.work.loader_names));
   if (in.work.read_bytes_s.value_or(0) > 0)
@@ -168,8 +168,8 @@ std::string AdviceOn(const Case& about) {
     if (about.Found(why)) return about.Of(why).findings[0].advice;
   const double cores = about.facts().run.capacity_cores.value_or(0);
   return fmt::format(
-      "Data comes too slowly. Prepare more of it at the same time and ahead of "
-      "its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
+      "Data comes too slowly. Prepare more data at the same time and ahead "
+      "of its use: PyTorch's DataLoader(num_workers={}, prefetch_factor=4, "
       "pin_memory=True, persistent_workers=True), tf.data's "
       "map(num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE). Then do less for "
       "each sample: decode and resize once, store the result.",
@@ -215,10 +215,10 @@ Outcome InputCpuSaturated(const Case& about) {
   AddLoaders(facts, in, f);
   f.advice =
       "More loaders will not help: there is no core left for them. Make each "
-      "sample cheaper (decode and augment once and store it, use a faster "
-      "codec), move the augmentation to the accelerator (torchvision's "
-      "transforms.v2 on CUDA tensors, NVIDIA DALI), or use a machine with more "
-      "cores.";
+      "sample cheaper (decode and augment once and store the result, use a "
+      "faster codec), move the augmentation to the accelerator "
+      "(torchvision's transforms.v2 on CUDA tensors, NVIDIA DALI), or use a "
+      "machine with more cores.";
   return {{std::move(f)}, ""};
 }
 
@@ -244,8 +244,8 @@ Outcome InputStorageBound(const Case& about) {
       FormatBytes(*in.work.read_bytes_s));
   const auto say = [&](const MaybeNumber& share, const char* what) {
     if (share)
-      Say(f, fmt::format("While it idled, {} {} of the time.", what,
-                         FormatShare(std::min(1.0, *share))));
+      Say(f, fmt::format("While the accelerator idled, {} {} of the time.",
+                         what, FormatShare(std::min(1.0, *share))));
   };
   PutNumber(f, "disk_busy", disk, Unit::kShare);
   PutNumber(f, "waited", pressure, Unit::kShare);

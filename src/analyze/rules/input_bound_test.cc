@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "analyze/judge.h"
-#include "analyze/made_devices.h"
+#include "analyze/facts/made_devices.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {

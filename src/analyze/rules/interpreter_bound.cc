@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <map>
 
-#include "analyze/accelerators.h"
-#include "analyze/input_work.h"
+#include "analyze/facts/accelerators.h"
+#include "analyze/facts/input_work.h"
+#include "analyze/facts/steady.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/scan.h"
-#include "analyze/steady.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -96,8 +96,9 @@ Outcome InterpreterBound(const Case& about) {
       python ? "The interpreter" : "This thread",
       python ? "torch.compile, " : "",
       python ? "DataLoader(num_workers=2) or more" : "to others",
-      python ? fmt::format(" `py-spy top --pid PID` shows the lines it is in.")
-             : " `perf top -p PID` shows the functions it is in.");
+      python ? fmt::format(" `py-spy top --pid PID` shows the lines that the "
+                           "thread is in.")
+             : " `perf top -p PID` shows the functions that the thread is in.");
   f.gain = Gain{idle * devices.OfRun(facts), "if the accelerator never waited"};
   f.confidence = 0.85 * std::min(1.0, 0.6 + 0.4 * filled.time);
   return {{std::move(f)}, ""};

@@ -24,12 +24,12 @@
 #include <limits>
 #include <optional>
 
-#include "analyze/command_words.h"
-#include "analyze/pattern/part_series.h"
+#include "analyze/facts/command_words.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/pattern/trend.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -264,9 +264,10 @@ std::string InWords(double seconds) {
 
 std::string AdviceOn(const Facts& facts, const ProcessFacts* process) {
   return fmt::format(
-      "If it is not still loading its data, it keeps what it no longer needs: "
-      "lists and caches without a bound, results or tensors with their history "
-      "(in PyTorch: add loss.item(), not loss). See what grows: {}",
+      "If the program is not still loading its data, it keeps what it no "
+      "longer needs: lists and caches without a bound, results or tensors "
+      "with their history (in PyTorch: add loss.item(), not loss). See what "
+      "grows: {}",
       MemoryToolFor(*facts.store, process == nullptr ? ""
                                   : process->cmdline.empty()
                                       ? process->name
@@ -321,8 +322,8 @@ Outcome MemoryLeak(const Case& about) {
                           growth->process != nullptr ? "One process's" : "Its",
                           FormatBytes(growth->bytes_per_s));
   Say(f, fmt::format("{} grew from {} to {}{} and did not fall (p < {:.0e}).",
-                     of_sum ? "What its processes have, pages that they share "
-                              "counted in each,"
+                     of_sum ? "The memory of its processes, with shared "
+                              "pages counted in each,"
                             : "It",
                      FormatBytes(trend.from), FormatBytes(trend.to),
                      trend.steps > 0 ? fmt::format(" in {} steps", trend.steps)
@@ -333,7 +334,9 @@ Outcome MemoryLeak(const Case& about) {
   PutNumber(f, "to", trend.to, Unit::kBytes);
   PutNumber(f, "chance", growth->chance, Unit::kShare);
   if (loads)
-    Say(f, "That is about what it read or received: it may be loading data.");
+    Say(f,
+        "The program read or received about as much: it may be loading "
+        "data.");
   if (const std::optional<Room> room = RoomOf(facts))
     SayRoom(f, *room, growth->bytes_per_s, loads);
   f.summary += ".";

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
-#include "analyze/made_text.h"
+#include "analyze/facts/made_run.h"
+#include "analyze/facts/made_text.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {

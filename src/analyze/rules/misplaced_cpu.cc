@@ -12,11 +12,11 @@
 
 #include <algorithm>
 
-#include "analyze/pattern/run_series.h"
-#include "analyze/pools.h"
+#include "analyze/facts/pools.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
+#include "analyze/series/run_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -61,8 +61,8 @@ Outcome MisplacedCpu(const Case& about) {
   f.severity = Severity::kCritical;
   const double used = std::max(0.01, run.cores_used.value_or(1));
   f.summary = fmt::format(
-      "Its threads wait for cores ({:.1f} of them at a time) while {:.1f} "
-      "cores are free: they are not allowed to use them.",
+      "Threads wait for cores ({:.1f} threads at a time) while {:.1f} cores "
+      "are free that these threads may not use.",
       waited, free);
   Say(f,
       fmt::format("For {:.0f} % of the steady time threads were ready without "
@@ -70,7 +70,8 @@ Outcome MisplacedCpu(const Case& about) {
                   yes / all * 100, free, facts.machine.cores));
   if (run.allowed_cores && run.cores && *run.allowed_cores < *run.cores)
     SayOfRun(f, facts,
-             fmt::format("It was started with leave to use {:g} of {:g} cores.",
+             fmt::format("The program was started with leave to use {:g} of "
+                         "{:g} cores.",
                          *run.allowed_cores, *run.cores));
   PutTime(f, yes / all);
   PutNumber(f, "waiting_threads", waited, Unit::kCount);
@@ -81,15 +82,16 @@ Outcome MisplacedCpu(const Case& about) {
     switched += p.involuntary_switches.value_or(0);
   if (switched > 0 && run.wall_ns > 0)
     SayOfRun(f, facts,
-             fmt::format("Its threads were taken off their core {:.0f} times a "
-                         "second.",
+             fmt::format("The program's threads were taken off their core "
+                         "{:.0f} times a second.",
                          switched / (static_cast<double>(run.wall_ns) / 1e9)));
   f.advice =
-      "Something pins it to few cores. `taskset -cp PID` shows which; look for "
-      "taskset, numactl, OMP_PROC_BIND, KMP_AFFINITY, GOMP_CPU_AFFINITY, "
-      "`srun --cpus-per-task` and MPI's --bind-to, and give it the cores it "
-      "has threads for. If the pinning is meant, start fewer threads: "
-      "OMP_NUM_THREADS, DataLoader(num_workers=...).";
+      "Something pins the program to few cores. `taskset -cp PID` shows to "
+      "which; look for taskset, numactl, OMP_PROC_BIND, KMP_AFFINITY, "
+      "GOMP_CPU_AFFINITY, `srun --cpus-per-task` and MPI's --bind-to, and "
+      "give the program the cores that it has threads for. If the pinning is "
+      "meant, start fewer threads: OMP_NUM_THREADS, "
+      "DataLoader(num_workers=...).";
   const double more = std::min(waited, free);
   if (!MaySpin(about.pools(), used))
     f.gain = Gain{yes / all * more / (used + more) * about.series().OfRun(),

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -27,10 +27,10 @@ TEST(MisplacedCpuTest, ThreadsThatWaitBesideFreeCores) {
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,
-            "Its threads wait for cores (1.0 of them at a time) while 3.0 "
-            "cores are free: they are not allowed to use them.");
+            "Threads wait for cores (1.0 threads at a time) while 3.0 cores "
+            "are free that these threads may not use.");
   EXPECT_EQ(f.evidence[1].text,
-            "It was started with leave to use 1 of 4 cores.");
+            "The program was started with leave to use 1 of 4 cores.");
   EXPECT_FALSE(f.gain.has_value()) << "threads of one process may spin";
   EXPECT_EQ(Judge(Pinned(0.5).Make()).findings[0].rule, "misplaced_cpu")
       << "before cpu_bound, which it explains";

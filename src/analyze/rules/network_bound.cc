@@ -21,11 +21,11 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/pattern/part_series.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/scan.h"
-#include "analyze/steady_series.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -154,7 +154,8 @@ Outcome NetworkBound(const Case& about) {
 
   Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
-      "Limited by the network: it {} {}/s all the time, and not more.",
+      "Limited by the network: the program {} {}/s all the time, and not "
+      "more.",
       ceiling->receives ? "receives" : "sends", FormatBytes(rate));
   Say(f, fmt::format(
              "For {:.0f} % of the steady time the rate {}was within {:.0f} "
@@ -166,7 +167,7 @@ Outcome NetworkBound(const Case& about) {
              kBand * 100, FormatBytes(rate), rate * 8 / 1e6));
   const bool disks_known =
       series.Find("psi_io").collected() || series.Find("disk_busy").collected();
-  Say(f, fmt::format("Meanwhile it used {:.2f} cores{}.", cores,
+  Say(f, fmt::format("Meanwhile the program used {:.2f} cores{}.", cores,
                      disks_known ? " and did not wait for disks" : ""));
   PutTime(f, time);
   PutNumber(f, ceiling->receives ? "received" : "sent", rate,

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "analyze/made_run.h"
-#include "analyze/made_text.h"
+#include "analyze/facts/made_run.h"
+#include "analyze/facts/made_text.h"
 #include "analyze/rules/made_case.h"
 
 namespace sonde {
@@ -36,7 +36,7 @@ TEST(NetworkBoundTest, FindsAFlatCeiling) {
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.rule, "network_bound");
-  EXPECT_NE(f.summary.find("Limited by the network: it receives"),
+  EXPECT_NE(f.summary.find("Limited by the network: the program receives"),
             std::string::npos);
   EXPECT_LT(f.confidence, 0.9) << "it may mean to be as slow";
 }
@@ -45,9 +45,10 @@ TEST(NetworkBoundTest, SendingCountsAsWell) {
   Facts facts = Fetches(MadeRun::Always(1e3));
   PutSeries(facts, "net_send", MadeRun::Always(50e6));
   ASSERT_EQ(Ask(NetworkBound, facts).findings.size(), 1u);
-  EXPECT_NE(
-      Ask(NetworkBound, facts).findings[0].summary.find("it sends 50.0 MB/s"),
-      std::string::npos);
+  EXPECT_NE(Ask(NetworkBound, facts)
+                .findings[0]
+                .summary.find("the program sends 50.0 MB/s"),
+            std::string::npos);
 }
 
 TEST(NetworkBoundTest, WhatGoesUpAndDownHasNoCeiling) {
@@ -140,10 +141,11 @@ TEST(NetworkBoundTest, WhatWasNotCollectedIsNotSaid) {
     return Ask(NetworkBound, facts).findings.at(0).evidence.at(1).text;
   };
   Facts facts = Fetches(MadeRun::Always(10e6));
-  EXPECT_EQ(says(facts), "Meanwhile it used 0.10 cores.");
+  EXPECT_EQ(says(facts), "Meanwhile the program used 0.10 cores.");
   PutSeries(facts, "psi_io", MadeRun::Always(0.01));
   EXPECT_EQ(says(facts),
-            "Meanwhile it used 0.10 cores and did not wait for disks.");
+            "Meanwhile the program used 0.10 cores and did not wait for "
+            "disks.");
 }
 
 TEST(NetworkBoundTest, BurstsAtALowRateAreACeiling) {

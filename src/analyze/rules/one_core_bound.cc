@@ -22,19 +22,24 @@
 #include <optional>
 #include <utility>
 
-#include "analyze/groups.h"
-#include "analyze/neighbours.h"
+#include "analyze/facts/neighbours.h"
+#include "analyze/facts/steady.h"
+#include "analyze/rules/command_groups.h"
 #include "analyze/rules/one_core_turns.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/scan.h"
-#include "analyze/steady.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {
 namespace {
 
 constexpr double kNearlyAlways = 0.90;
+// How sure turns are: seen in the slices or in what threads sleep in; by the
+// sum of processes; by the sum of threads, which may be chance.
+constexpr double kSeenTurns = 0.90;
+constexpr double kProcessesInTurn = 0.70;
+constexpr double kLooksLike = 0.50;
 constexpr double kWorthACore = 0.10;
 // An annotated slice is worth naming from this share of its thread's life on.
 constexpr double kMinSlice = 0.20;
@@ -61,9 +66,7 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
   // Those that others use are not to be had.
   const double cores = free >= kMinFreeCores ? judge.capacity : 1 + free;
   // Amdahl: the part on one core, spread over all of them, the rest as it is.
-  const double share = time * static_cast<double>(judge.steady.known_ns) /
-                       static_cast<double>(judge.facts.run.wall_ns) *
-                       (1 - 1 / cores);
+  const double share = time * judge.series.OfRun() * (1 - 1 / cores);
   // Beside others that use the rest there is nothing to gain by itself.
   if (free >= kWorthACore)
     f.gain = Gain{
@@ -76,8 +79,7 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
 Finding Begin(const CoreJudge& judge, double time, double free,
               double sureness) {
   Finding f = FindingIn(judge.steady.from_ns, judge.steady.to_ns);
-  f.confidence = sureness * std::min(1.0, 0.6 + 0.4 * (time - kMostOfTheTime) /
-                                                    (1 - kMostOfTheTime));
+  f.confidence = SureOf(time, sureness);
   AddGain(judge, time, free, f);
   PutTime(f, time);
   PutNumber(f, "free_cores", free, Unit::kCores);
@@ -169,7 +171,7 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   if (share >= 0) {
     PutNumber(f, "cpu_share", std::min(1.0, share), Unit::kShare);
     SayOfRun(f, judge.facts,
-             fmt::format("It used {} of all CPU time of the run.",
+             fmt::format("The thread used {} of all CPU time of the run.",
                          FormatShare(std::min(1.0, share))));
   }
   const std::string slice = AddSliceOfThread(judge, key, f);
@@ -190,7 +192,8 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   const bool held_up = HeldUpByOthers(judge.facts);
   if (held_up)
     Say(f,
-        fmt::format("Other programs kept it from its core: it had {} of one.",
+        fmt::format("Other programs kept the thread from its core: it had {} "
+                    "of one.",
                     FormatShare(ran)));
   AddFree(judge, free, f);
   if (held_up || free < kMinFreeCores)
@@ -226,8 +229,8 @@ std::string AdviceOnThreads(const Chain& chain) {
            "Use processes instead of threads, or libraries that release the "
            "lock.";
   return fmt::format(
-      "{}. If it is one lock, hold it for less time; if it is each other's "
-      "results, put a longer queue between them.",
+      "{}. If the threads wait for one lock, hold it for less time; if they "
+      "wait for each other's results, put a longer queue between them.",
       chain.turns == Taking::kTaken || chain.waiting > 0
           ? "The threads wait for each other"
           : "It looks as if the threads waited for each other, but for what "
@@ -236,17 +239,19 @@ std::string AdviceOnThreads(const Chain& chain) {
 
 Finding OfChain(const CoreJudge& judge, const Chain& chain) {
   const Facts& facts = judge.facts;
-  const bool sure = chain.process == nullptr || chain.turns == Taking::kTaken;
-  Finding f = Begin(judge, chain.time, chain.free, sure ? 0.7 : 0.5);
+  const bool seen = chain.turns == Taking::kTaken || chain.asleep;
+  const bool sure = chain.process == nullptr || seen;
+  Finding f = Begin(judge, chain.time, chain.free,
+                    seen ? kSeenTurns : (sure ? kProcessesInTurn : kLooksLike));
   const std::string who = CallChain(facts, chain);
   Say(f, fmt::format("The {} together used {:.2f} cores for {:.0f} % of the "
                      "steady time, the busiest thread only {} of that.",
                      who, chain.used, chain.time * 100,
                      FormatShare(chain.greatest)));
   if (chain.starved)
-    Say(f, fmt::format("{} Counting who was ready but had no core it would be "
-                       "{:.2f} cores: for the rest of the time the threads "
-                       "slept.",
+    Say(f, fmt::format("{} With those that were ready but had no core, the "
+                       "threads would use {:.2f} cores: for the rest of the "
+                       "time the threads slept.",
                        OthersUsed(facts, facts.judged.other_cores.value_or(0)) +
                            " meanwhile.",
                        chain.ready));
@@ -271,7 +276,7 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
   f.summary = fmt::format(
       "Limited by one core: {} {}{}{}.",
       chain.process == nullptr ? "its " + who : "the " + who,
-      sure || chain.starved ? "work one at a time" : "together use one",
+      sure ? "work one at a time" : "together use one",
       slice.empty() ? "" : fmt::format(", most of all for `{}`,", slice),
       chain.starved ? std::string("; other programs use the rest")
                     : fmt::format(" while {:.1f} of {:g} cores stay free",

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -32,7 +32,9 @@ TEST(OneCoreBoundTest, NamesTheThreadThatFillsACore) {
             "Limited by one core: thread 2001 of loader is always busy while "
             "0.9 of 2 cores stay free.");
   ASSERT_EQ(f.evidence.size(), 3u);
-  EXPECT_EQ(f.evidence[1].text, "It used 90.0 % of all CPU time of the run.");
+  EXPECT_EQ(f.evidence[1].text,
+            "The thread used 90.0 % of all CPU time of "
+            "the run.");
   ASSERT_TRUE(f.gain.has_value());
   EXPECT_NEAR(f.gain->share, 0.5, 0.01) << "Amdahl on two cores";
   EXPECT_NE(f.gain->how.find("if this work spread over 2 cores"),
@@ -106,7 +108,8 @@ TEST(OneCoreBoundTest, WhatOthersDoIsNothingToAThreadThatIsAlone) {
   EXPECT_NE(outcome.findings[0].summary.find("other programs use the rest"),
             std::string::npos);
   EXPECT_FALSE(outcome.findings[0].gain) << "not while they do";
-  EXPECT_TRUE(outcome.findings[0].advice.starts_with("Run it again when the"));
+  EXPECT_TRUE(
+      outcome.findings[0].advice.starts_with("Run the program again when"));
 }
 
 TEST(OneCoreBoundTest, AThreadThatIsAloneAndKeptFromItsCoreIsOneToo) {
@@ -116,8 +119,8 @@ TEST(OneCoreBoundTest, AThreadThatIsAloneAndKeptFromItsCoreIsOneToo) {
   run.workers[0].wait = MadeRun::Always(0.38);
   const Outcome outcome = Ask(OneCoreBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
-  EXPECT_EQ(outcome.findings[0].advice.substr(0, 28),
-            "Run it again when the other ");
+  EXPECT_EQ(outcome.findings[0].advice.substr(0, 27),
+            "Run the program again when ");
 }
 
 TEST(OneCoreBoundTest, TwoBusyThreadsAreNotOne) {
@@ -223,6 +226,21 @@ TEST(OneCoreBoundTest, FindsThreadsThatShareOneCore) {
   EXPECT_NE(other.advice.find("for what is not recorded"), std::string::npos)
       << other.advice;
   EXPECT_EQ(other.advice.find("Python"), std::string::npos) << other.advice;
+}
+
+TEST(OneCoreBoundTest, ThreadsSeenAsleepForEachOtherAreNoChance) {
+  constexpr double kFutex = 202, kRead = 0;
+  MadeRun run = FourThreads("serve", MadeRun::Always(0.25));
+  for (auto& worker : run.workers) worker.wait = MadeRun::Always(0.01);
+  Facts facts = run.Make();
+  const auto seen_in = [&](double call) {
+    for (ThreadFacts& t : facts.processes[0].threads) t.sleeps_in = call;
+    return Ask(OneCoreBound, facts).findings.at(0);
+  };
+  EXPECT_GE(seen_in(kFutex).confidence, 0.85);
+  EXPECT_NE(seen_in(kFutex).summary.find("work one at a time"),
+            std::string::npos);
+  EXPECT_LT(seen_in(kRead).confidence, 0.6);
 }
 
 TEST(OneCoreBoundTest, ThreadsThatHappenToUseAboutOneCoreAreNotOne) {

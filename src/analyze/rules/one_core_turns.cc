@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "analyze/facts/sleepers.h"
+#include "analyze/facts/slice_overlap.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/scan.h"
-#include "analyze/sleepers.h"
-#include "analyze/slice_overlap.h"
+#include "analyze/series/counter_scan.h"
 
 namespace sonde {
 namespace {
@@ -160,6 +160,9 @@ std::optional<Chain> ChainOf(const CoreJudge& judge) {
     return std::nullopt;
   const double asleep =
       chain.process != nullptr ? CountThreads(judge.facts, chain) : 0;
+  chain.asleep = chain.threads >= 2 && asleep >= kMinAsleep &&
+                 static_cast<double>(chain.waiting) >=
+                     kMostWait * static_cast<double>(chain.threads);
   const SeriesView waiting = judge.series.Find("tree_wait");
   Measure(
       judge, waiting,
@@ -168,10 +171,7 @@ std::optional<Chain> ChainOf(const CoreJudge& judge) {
       },
       chain);
   if (chain.time < kMostOfTheTime) {
-    if (chain.threads < 2 || asleep < kMinAsleep ||
-        static_cast<double>(chain.waiting) <
-            kMostWait * static_cast<double>(chain.threads))
-      return std::nullopt;
+    if (!chain.asleep) return std::nullopt;
     chain.starved = true;
     Measure(
         judge, waiting,

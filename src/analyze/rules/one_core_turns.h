@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "analyze/steady_series.h"
+#include "analyze/facts/steady_series.h"
 
 namespace sonde {
 
@@ -40,7 +40,8 @@ struct Chain {
   double greatest = 0;                    // share of the busiest thread
   const ProcessFacts* process = nullptr;  // its threads; null: processes
   size_t threads = 0;                     // of that process, that work
-  size_t waiting = 0;  // of these, seen waiting for another thread
+  size_t waiting = 0;   // of these, seen waiting for another thread
+  bool asleep = false;  // most were, and sleep for much of their lives
   Taking turns = Taking::kUnknown;
   // Others had so much of the machine that it is told by who was ready, not by
   // who ran.

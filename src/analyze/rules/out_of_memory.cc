@@ -15,13 +15,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "analyze/ends.h"
-#include "analyze/pattern/counter_pass.h"
-#include "analyze/pattern/part_series.h"
-#include "analyze/pattern/run_series.h"
+#include "analyze/facts/ends.h"
+#include "analyze/facts/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/scan.h"
+#include "analyze/series/counter_pass.h"
+#include "analyze/series/counter_scan.h"
+#include "analyze/series/run_series.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -130,7 +130,7 @@ void SayCurves(Finding& f, const Facts& facts, const Kills& kills,
     if (one.process->row.number == victim.row.number)
       if (const std::string curve = CurveUntil(facts, one.bytes, until_ns);
           !curve.empty())
-        Say(f, fmt::format("Its memory: {}.", curve));
+        Say(f, fmt::format("Memory of the process: {}.", curve));
   if (kills.cgroup == nullptr) return;
   const CgroupFacts& c = *kills.cgroup;
   const RegularSeries memory =
@@ -180,7 +180,8 @@ Outcome OutOfMemory(const Case& about) {
                         CallWithPid(victims.all[i]),
                         WhenOf(facts, victims.all[i].row.end_ns));
   if (!more.empty())
-    Say(f, fmt::format("{} of its processes were killed; after the first: {}.",
+    Say(f, fmt::format("{} processes of the run were killed; after the "
+                       "first: {}.",
                        victims.all.size(), more));
   PutNumber(f, "killed", static_cast<double>(victims.all.size()), Unit::kCount);
   PutNumber(f, "after", SecondsAt(facts, first.row.end_ns), Unit::kSeconds);
@@ -189,10 +190,9 @@ Outcome OutOfMemory(const Case& about) {
     PutNumber(f, "limit", kills->cgroup->memory_limit_bytes, Unit::kBytes);
   f.advice = fmt::format(
       "{}Or use less: fewer workers (each has its own copy of what it "
-      "changes), "
-      "smaller batches, data that is read in pieces, types of half the size. "
-      "If "
-      "its memory never stops growing, more will not help: find what it keeps.",
+      "changes), smaller batches, data that is read in pieces, types of half "
+      "the size. If the program's memory never stops growing, more memory "
+      "will not help: find what the program keeps.",
       kills->cgroup != nullptr
           ? "Raise the limit (docker run --memory, resources.limits.memory in "
             "Kubernetes, --mem in Slurm, memory.max of the cgroup). "

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_text.h"
+#include "analyze/facts/made_text.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -42,7 +42,9 @@ TEST(OutOfMemoryTest, SaysWhoWhenAndWhy) {
   EXPECT_EQ(f.severity, Severity::kCritical);
   EXPECT_EQ(f.where.pid, 11);
   ASSERT_EQ(f.evidence.size(), 2u);
-  EXPECT_TRUE(f.evidence[0].text.starts_with("Its memory: 100 MB at 0.0 s, "))
+  EXPECT_TRUE(
+      f.evidence[0].text.starts_with("Memory of the process: 100 MB "
+                                     "at 0.0 s, "))
       << f.evidence[0].text;
   EXPECT_NE(f.evidence[1].text.find("its limit is 1.20 GB"), std::string::npos);
 }

@@ -13,11 +13,11 @@
 
 #include <algorithm>
 
-#include "analyze/groups.h"
-#include "analyze/pools.h"
+#include "analyze/facts/pools.h"
+#include "analyze/facts/steady_series.h"
+#include "analyze/rules/command_groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -75,7 +75,8 @@ Outcome Oversubscribed(const Case& about) {
       fmt::format("At least {:g} threads a core ran or were ready for {:.0f} "
                   "% of the steady time; {:.1f} of them were waiting.",
                   kNearly * kTimesCores, time * 100, wait.Mean()));
-  Say(f, fmt::format("They were taken off their core {:.0f} times a second.",
+  Say(f, fmt::format("These threads were taken off their core {:.0f} times a "
+                     "second.",
                      switched.Mean()));
   PutTime(f, time);
   PutNumber(f, "ready_threads", wanted, Unit::kCount);
@@ -88,9 +89,9 @@ Outcome Oversubscribed(const Case& about) {
     Say(f, "Most CPU time went to " + CallTop(groups) + ".");
   }
   f.advice = fmt::format(
-      "They take turns on the cores, lose what is in the caches, and wait for "
-      "each other's locks. Use as many threads as there are cores, in all "
-      "pools together: {}.",
+      "The threads take turns on the cores, lose what is in the caches, and "
+      "wait for each other's locks. Use as many threads as there are cores, "
+      "in all pools together: {}.",
       FitPools(pools, capacity));
   f.confidence = SureOf(time, 0.95);
   return {{std::move(f)}, ""};

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {

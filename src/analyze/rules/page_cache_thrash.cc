@@ -14,11 +14,11 @@
 
 #include <algorithm>
 
-#include "analyze/pattern/counter_pass.h"
-#include "analyze/pattern/part_series.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
+#include "analyze/series/counter_pass.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -60,8 +60,8 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
   const double limit = *t.cgroup->memory_limit_bytes;
   Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
-      "Its page cache thrashes: the files it works on do not fit into its "
-      "memory limit of {}; it reads {}/s, {} of it again.",
+      "The page cache thrashes: the files of the program do not fit into its "
+      "memory limit of {}; it reads {}/s, {} of that again.",
       FormatBytes(limit), FormatBytes(read),
       FormatShare(std::min(1.0, t.reread_per_s / read)));
   Say(f, fmt::format("Cgroup {} was full ({} of {} on average, {} of it files "
@@ -75,7 +75,8 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
   double total = 0;
   for (const ProcessFacts& p : facts.processes)
     total += p.io.read_bytes.value_or(0);
-  Say(f, fmt::format("In all it read {} from storage, {:.1f} times the limit.",
+  Say(f, fmt::format("In all the program read {} from storage, {:.1f} times "
+                     "the limit.",
                      FormatBytes(total), total / limit));
   PutTime(f, t.full_time);
   PutNumber(f, "read", read, Unit::kBytesPerSecond);
@@ -86,7 +87,7 @@ Finding FindingOn(const Facts& facts, const Steady& steady, double read,
           facts,
           [](const ProcessFacts& p) { return p.io.read_bytes.value_or(0); })) {
     PutWhere(f, *reader);
-    Say(f, fmt::format("Most of it was read by {}.", CallProcess(*reader)));
+    Say(f, fmt::format("Most bytes were read by {}.", CallProcess(*reader)));
   }
   f.advice =
       "What is read is gone from memory before it is wanted again. Raise the "

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_text.h"
+#include "analyze/facts/made_text.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -43,9 +43,9 @@ TEST(PageCacheThrashTest, IsNoMatterOfTheDisk) {
   const Finding& f = judgement.findings[0];
   EXPECT_EQ(f.rule, "page_cache_thrash");
   EXPECT_EQ(f.summary,
-            "Its page cache thrashes: the files it works on do not fit into "
-            "its memory limit of 1.00 GB; it reads 200 MB/s, 92.2 % of it "
-            "again.");
+            "The page cache thrashes: the files of the program do not fit "
+            "into its memory limit of 1.00 GB; it reads 200 MB/s, 92.2 % of "
+            "that again.");
   for (const Finding& one : judgement.findings)
     EXPECT_NE(one.rule, "disk_bound");
 }

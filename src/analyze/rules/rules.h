@@ -3,7 +3,7 @@
 #ifndef SONDE_ANALYZE_RULES_RULES_H_
 #define SONDE_ANALYZE_RULES_RULES_H_
 
-#include "analyze/case.h"
+#include "analyze/rules/case.h"
 
 namespace sonde {
 

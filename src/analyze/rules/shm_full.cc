@@ -13,12 +13,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "analyze/ends.h"
-#include "analyze/pattern/counter_pass.h"
-#include "analyze/pattern/part_series.h"
-#include "analyze/pattern/run_series.h"
+#include "analyze/facts/ends.h"
+#include "analyze/facts/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
+#include "analyze/series/counter_pass.h"
+#include "analyze/series/run_series.h"
 #include "base/text.h"
 #include "base/time.h"
 
@@ -92,10 +92,11 @@ Outcome ShmFull(const Case& about) {
       WhenOf(facts, process.row.end_ns));
   if (by_signal)
     Say(f,
-        "SIGBUS (bus error) is what a write to shared memory gets for which "
-        "there is no room.");
+        "A write to shared memory for which there is no room gets SIGBUS "
+        "(bus error).");
   else
-    Say(f, fmt::format("It ended with status {}.", process.row.exit_code));
+    Say(f, fmt::format("The process ended with status {}.",
+                       process.row.exit_code));
   if (const std::string curve = CurveUntil(facts, used, process.row.end_ns);
       !curve.empty())
     Say(f, fmt::format("In use: {}.", curve));
@@ -103,12 +104,11 @@ Outcome ShmFull(const Case& about) {
   PutNumber(f, "size", total, Unit::kBytes);
   PutNumber(f, "after", SecondsAt(facts, process.row.end_ns), Unit::kSeconds);
   f.advice =
-      "Give it more: docker run --shm-size=8g (or --ipc=host), in Kubernetes "
-      "an "
-      "emptyDir with medium: Memory mounted at /dev/shm, else mount -o "
-      "remount,size=8G /dev/shm. Or use less: fewer DataLoader workers, a "
-      "smaller prefetch_factor or batch. `ls -l /dev/shm` shows what earlier "
-      "runs left there.";
+      "Make /dev/shm larger: docker run --shm-size=8g (or --ipc=host), in "
+      "Kubernetes an emptyDir with medium: Memory mounted at /dev/shm, else "
+      "mount -o remount,size=8G /dev/shm. Or use less: fewer DataLoader "
+      "workers, a smaller prefetch_factor or batch. `ls -l /dev/shm` shows "
+      "what earlier runs left there.";
   f.confidence = by_signal && full ? 0.95 : 0.7;
   return {{std::move(f)}, ""};
 }

@@ -31,11 +31,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/command_words.h"
-#include "analyze/pattern/part_series.h"
+#include "analyze/facts/command_words.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -160,15 +160,15 @@ Outcome SmallFiles(const Case& about) {
   f.summary = fmt::format(
       "Held up by small reads: {:.0f} read calls a second brought {} each.",
       calls.Mean(), FormatBytes(each));
-  Say(f, fmt::format("For {:.0f} % of the steady time it made more than {:.0f} "
-                     "calls a second of less than {} each, {}/s together.",
+  Say(f, fmt::format("For {:.0f} % of the steady time the program made more "
+                     "than {:.0f} calls a second of less than {} each, {}/s "
+                     "together.",
                      time * 100, kMinCalls, FormatBytes(kSmallBytes),
                      FormatBytes(chars.Mean())));
   if (computes && kernel_known)
-    Say(f,
-        fmt::format("{} of its CPU time was spent in the kernel, which opens "
-                    "and reads for it.",
-                    FormatShare(std::min(1.0, system.Mean() / cores))));
+    Say(f, fmt::format("{} of the program's CPU time was spent in the kernel, "
+                       "which opens and reads for it.",
+                       FormatShare(std::min(1.0, system.Mean() / cores))));
   if (waits)
     Say(f, fmt::format("Something waited for storage {} of the time.",
                        FormatShare(stalled)));
@@ -186,9 +186,9 @@ Outcome SmallFiles(const Case& about) {
   }
   f.advice = fmt::format(
       "Opening and reading costs as much as the data itself. Pack the files "
-      "into a few large ones (tar, a shard or record format, a database), keep "
-      "what is read again in memory, or read larger pieces at once. See which "
-      "files they are: strace -f -e trace=openat,read {}",
+      "into a few large ones (tar, a shard or record format, a database), "
+      "keep what is read again in memory, or read larger pieces at once. See "
+      "which files the program reads: strace -f -e trace=openat,read {}",
       CommandForShell(*facts.store));
   PutGain(f,
           (cost_share * std::min(1.0, ready) + (waits ? stalled : 0)) *

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
-#include "analyze/made_text.h"
+#include "analyze/facts/made_run.h"
+#include "analyze/facts/made_text.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -114,7 +114,7 @@ TEST(SmallFilesTest, SaysWhenItCannotKnow) {
   MadeRun run;
   run.workers = {{.cores = run.Always(1)}};
   EXPECT_EQ(Ask(SmallFiles, run.Make()).not_enough_data,
-            "how often it read was not collected");
+            "how often the program read was not collected");
   run.seconds = 0.9;
   EXPECT_NE(Ask(SmallFiles, run.Make()).not_enough_data, "");
 }

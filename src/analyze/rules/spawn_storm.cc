@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analyze/groups.h"
+#include "analyze/rules/command_groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
@@ -102,8 +102,8 @@ Outcome SpawnStorm(const Case& about) {
   Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   const std::string name = Printable(storm.most->name, 24);
   f.summary = fmt::format(
-      "It starts {:.0f} processes a second, {} of them {}: starting them takes "
-      "the time.",
+      "The program starts {:.0f} processes a second, {} of them {}: starting "
+      "them takes the time.",
       rate,
       2 * static_cast<double>(storm.most->count) >= storm.count ? "most"
                                                                 : "many",
@@ -123,7 +123,8 @@ Outcome SpawnStorm(const Case& about) {
         std::min(1.0, storm.cpu_ns / static_cast<double>(*facts.run.cpu_ns)),
         Unit::kShare);
   if (facts.run.cpu_ns.value_or(0) > 0 && storm.cpu_ns > 0)
-    Say(f, fmt::format("Together they used {}, {} of the run's CPU time.",
+    Say(f, fmt::format("Together these processes used {}, {} of the run's "
+                       "CPU time.",
                        FormatDuration(static_cast<int64_t>(storm.cpu_ns)),
                        FormatShare(std::min(
                            1.0, storm.cpu_ns /
@@ -137,8 +138,8 @@ Outcome SpawnStorm(const Case& about) {
                       FormatShare(std::min(
                           1.0, static_cast<double>(*starter->system_ns) /
                                    static_cast<double>(*starter->cpu_ns))));
-    Say(f, fmt::format("Most were started by {}{}.", CallProcess(*starter),
-                       kernel));
+    Say(f, fmt::format("Most processes were started by {}{}.",
+                       CallProcess(*starter), kernel));
   }
   f.advice = fmt::format(
       "Starting a program costs about a millisecond, however little it does. "

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
-#include "analyze/made_text.h"
+#include "analyze/facts/made_run.h"
+#include "analyze/facts/made_text.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -37,8 +37,8 @@ TEST(SpawnStormTest, SaysHowManyOfWhatAndWhoStartsThem) {
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
   EXPECT_EQ(f.summary,
-            "It starts 500 processes a second, most of them grep: starting "
-            "them takes the time.");
+            "The program starts 500 processes a second, most of them grep: "
+            "starting them takes the time.");
   EXPECT_EQ(f.where.process_name, "sh");
 }
 

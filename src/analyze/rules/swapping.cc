@@ -13,9 +13,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyze/facts/steady_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/steady_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -57,11 +57,11 @@ Outcome Swapping(const Case& about) {
 
   Finding f = FindingIn(steady.from_ns, steady.to_ns);
   f.summary = fmt::format(
-      "Short of memory: {:.0f} of its pages a second had to come back from "
-      "swap.",
+      "Short of memory: {:.0f} pages of the program a second had to come "
+      "back from swap.",
       faults.Mean());
-  Say(f, fmt::format("This went on for {:.0f} % of the steady time; {} of {} "
-                     "swap were in use.",
+  Say(f, fmt::format("The swapping went on for {:.0f} % of the steady time; "
+                     "{} of {} swap were in use.",
                      time * 100, FormatBytes(used),
                      FormatBytes(*facts.machine.swap_total_bytes)));
   PutTime(f, time);
@@ -75,7 +75,8 @@ Outcome Swapping(const Case& about) {
     Say(f, fmt::format("Something waited for memory {} of the time.",
                        FormatShare(std::min(1.0, psi.Mean()))));
   if (blocked.Mean() >= kBlocked)
-    Say(f, fmt::format("Its own threads were blocked {} of the time.",
+    Say(f, fmt::format("The program's own threads were blocked {} of the "
+                       "time.",
                        FormatShare(std::min(1.0, blocked.Mean()))));
   f.advice =
       "A page from swap costs a thousand times what one in memory costs. Use "

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "analyze/judge.h"
-#include "analyze/made_run.h"
+#include "analyze/facts/made_run.h"
 #include "analyze/rules/made_case.h"
+#include "analyze/verdict/judge.h"
 
 namespace sonde {
 namespace {
@@ -30,8 +30,8 @@ TEST(SwappingTest, ComesBeforeTheDiskThatItUses) {
   ASSERT_EQ(judgement.findings.size(), 2u);
   EXPECT_EQ(judgement.findings[0].rule, "swapping");
   EXPECT_EQ(judgement.findings[0].summary,
-            "Short of memory: 2000 of its pages a second had to come back from "
-            "swap.");
+            "Short of memory: 2000 pages of the program a second had to come "
+            "back from swap.");
   EXPECT_EQ(judgement.findings[1].rule, "disk_bound");
 }
 

@@ -10,10 +10,10 @@
 
 #include <algorithm>
 
-#include "analyze/accelerators.h"
-#include "analyze/pattern/run_series.h"
+#include "analyze/facts/accelerators.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
+#include "analyze/series/run_series.h"
 #include "base/text.h"
 
 namespace sonde {
@@ -131,7 +131,7 @@ Outcome Throttled(const Case& about) {
                              s.device->Call(), FormatShare(s.hot)));
     if (s.device->facts->temperature_peak_c)
       SayOfRun(f, facts,
-               fmt::format("It was at most {:.0f} degrees hot.",
+               fmt::format("The device was at most {:.0f} degrees hot.",
                            *s.device->facts->temperature_peak_c));
   }
   PutTime(f, time);
@@ -142,17 +142,17 @@ Outcome Throttled(const Case& about) {
             Unit::kCelsius);
   f.advice =
       worst.by_heat
-          ? "Cool it better: free its air flow, look at its fans, lower the "
-            "room's temperature, or spread the work over more devices. "
-            "`nvidia-smi -q -d TEMPERATURE,PERFORMANCE` shows its limits."
-          : "Look at what limits its clock: `nvidia-smi -q -d "
-            "POWER,CLOCK,PERFORMANCE`. If the power limit was lowered, "
-            "`sudo nvidia-smi -pl WATTS` raises it up to what the card "
-            "allows; a clock that was locked is freed by `sudo nvidia-smi "
-            "-rgc`.";
+          ? "Cool the device better: free its air flow, look at its fans, "
+            "lower the room's temperature, or spread the work over more "
+            "devices. `nvidia-smi -q -d TEMPERATURE,PERFORMANCE` shows its "
+            "limits."
+          : "Look at what limits the clock of the device: `nvidia-smi -q -d "
+            "POWER,CLOCK,PERFORMANCE`. If the power limit was lowered, `sudo "
+            "nvidia-smi -pl WATTS` raises it up to what the card allows; a "
+            "clock that was locked is freed by `sudo nvidia-smi -rgc`.";
   if (lost > 0)
     f.gain = Gain{lost * (1 - devices.IdleShare()) * devices.OfRun(facts),
-                  "if it always ran at its highest clock"};
+                  "if the device always ran at its highest clock"};
   f.confidence = worst.told ? 0.85 : 0.5;
   return {{std::move(f)}, ""};
 }

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analyze/made_devices.h"
+#include "analyze/facts/made_devices.h"
 #include "analyze/rules/made_case.h"
 
 namespace sonde {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "analyze/rule.h"
-#include "analyze/steady.h"
+#include "analyze/facts/steady.h"
+#include "analyze/rules/rule.h"
 
 namespace sonde {
 

@@ -1,5 +1,5 @@
-// The seam to the makers of accelerators. Each has a folder of its own here,
-// and none of them is there on most machines: absence is normal.
+// The seam to the makers of accelerators. Each maker has a folder of its own
+// here. Most machines have no accelerator at all: absence is normal.
 
 #ifndef SONDE_COLLECT_GPU_DEVICE_H_
 #define SONDE_COLLECT_GPU_DEVICE_H_
@@ -58,10 +58,11 @@ class DeviceSource {
   virtual ~DeviceSource() = default;
   // Does not change.
   virtual const std::vector<DeviceInfo>& devices() const = 0;
-  // False: it did not answer. One that has nothing to tell answers, and leaves
-  // `out` as it is.
+  // False: the device did not answer. A device that has nothing to tell
+  // answers, and leaves `out` as it is.
   virtual bool Read(size_t device, DeviceReading& out) = 0;
-  // It is asked no more often than this, and given as much longer to answer.
+  // A maker is asked no more often than this, and given as much longer to
+  // answer.
   virtual int64_t interval_ns() const { return 0; }
 };
 

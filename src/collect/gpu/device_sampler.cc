@@ -31,22 +31,21 @@ constexpr int64_t kLongestEndNs = 500 * kNsPerMs;
 
 // One series of each device, and the values that can be.
 struct DeviceValue {
-  const char* name;
-  const char* unit;
+  SeriesName name;
   double DeviceReading::*field;
   double least, most;
 };
 constexpr std::array<DeviceValue, DeviceSampler::kValues> kTable = {{
-    {"gpu_busy_pct", "%", &DeviceReading::busy_pct, 0, 100},
-    {"gpu_mem_busy_pct", "%", &DeviceReading::mem_busy_pct, 0, 100},
-    {"gpu_mem_used_bytes", "bytes", &DeviceReading::mem_used_bytes, 0, 1e15},
-    {"gpu_mem_total_bytes", "bytes", &DeviceReading::mem_total_bytes, 1, 1e15},
-    {"gpu_clock_mhz", "MHz", &DeviceReading::clock_mhz, 0, 1e5},
-    {"gpu_mem_clock_mhz", "MHz", &DeviceReading::mem_clock_mhz, 0, 1e5},
-    {"gpu_power_w", "W", &DeviceReading::power_w, 0, 1e4},
-    {"gpu_temp_c", "C", &DeviceReading::temp_c, -60, 200},
-    {"gpu_throttle", "1", &DeviceReading::throttle, 0, 7},
-    {"gpu_users", "1", nullptr, 1, 1e6},  // counted here
+    {"gpu_busy_pct", &DeviceReading::busy_pct, 0, 100},
+    {"gpu_mem_busy_pct", &DeviceReading::mem_busy_pct, 0, 100},
+    {"gpu_mem_used_bytes", &DeviceReading::mem_used_bytes, 0, 1e15},
+    {"gpu_mem_total_bytes", &DeviceReading::mem_total_bytes, 1, 1e15},
+    {"gpu_clock_mhz", &DeviceReading::clock_mhz, 0, 1e5},
+    {"gpu_mem_clock_mhz", &DeviceReading::mem_clock_mhz, 0, 1e5},
+    {"gpu_power_w", &DeviceReading::power_w, 0, 1e4},
+    {"gpu_temp_c", &DeviceReading::temp_c, -60, 200},
+    {"gpu_throttle", &DeviceReading::throttle, 0, 7},
+    {"gpu_users", nullptr, 1, 1e6},  // counted here
 }};
 constexpr size_t kUsers = DeviceSampler::kValues - 1;
 
@@ -234,7 +233,12 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
         std::all_of(values.begin(), values.end(),
                     [](double value) { return std::isnan(value); }))
       return;
-    device.index = next_index_++;
+    ::sonde::Device row;
+    row.source = out_.Intern(source::kDevices);
+    row.vendor = out_.Intern(info.vendor);
+    row.name = out_.Intern(info.name);
+    row.index = *(device.index = next_index_++);
+    device.row = out_.AddRow(row);
   }
   // Only now: strangers alone give no device a number.
   if (!reading.users.empty())
@@ -250,16 +254,12 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
       continue;
     }
     if (series == 0) {
-      Series row;
+      Series row = SampledSeries(kTable[i].name, source::kDevices, out_);
       row.group = group_;
       row.scope = Series::Scope::kDevice;
       row.scope_id = *device.index;
-      row.name = out_.Intern(kTable[i].name);
       row.label = out_.Intern(info.name.empty() ? info.vendor : info.name);
-      row.unit = out_.Intern(kTable[i].unit);
-      row.kind = Series::Kind::kGauge;
-      row.type = Series::Type::kDouble;
-      row.source = out_.Intern(source::kDevices);
+      row.device = device.row;
       series = out_.AddSeries(row);
     }
     Open(device.time_ns);
@@ -290,16 +290,11 @@ void DeviceSampler::WriteUsers(Device& device,
   for (const auto& [process, bytes] : now) {
     uint32_t& series = device.users[process];
     if (series == 0) {
-      Series row;
+      Series row = SampledSeries("gpu_mem_used_bytes", source::kDevices, out_);
       row.group = group_;
       row.scope = Series::Scope::kProcess;
       row.scope_id = process;
-      row.name = out_.Intern("gpu_mem_used_bytes");
-      row.label = out_.Intern(std::to_string(*device.index));
-      row.unit = out_.Intern("bytes");
-      row.kind = Series::Kind::kGauge;
-      row.type = Series::Type::kDouble;
-      row.source = out_.Intern(source::kDevices);
+      row.device = device.row;
       series = out_.AddSeries(row);
     }
     Open(device.time_ns);
@@ -328,12 +323,12 @@ uint32_t DeviceSampler::ProcessOf(pid_t pid) {
   return number;
 }
 
-void DeviceSampler::Refuse(const char* what, const DeviceInfo& info,
+void DeviceSampler::Refuse(SeriesName what, const DeviceInfo& info,
                            int64_t at_ns) {
   ++refused_.count;
   refused_.detail = fmt::format(
       "readings of accelerators that cannot be; the last one was {} of {}",
-      what, Printable(info.name, 60));
+      what->name, Printable(info.name, 60));
   if (refused_.from_ns == kNoTime) refused_.from_ns = at_ns;
   refused_.to_ns = at_ns;
   if (refused_handle_)

@@ -12,6 +12,7 @@
 #include "collect/gpu/device_child.h"
 #include "collect/gpu/silence.h"
 #include "collect/tree/process_tree.h"
+#include "trace/series_list.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -24,15 +25,16 @@ std::string DeviceRoot();
 // its own, and the memory that processes of the tree have on it.
 //
 //  - Devices are numbered from 0 as they first tell a value, in the order of
-//    DeviceMakers() and of the maker's devices. For one that takes more than a
-//    second to start nobody waits. One that tells nothing has no number.
+//    DeviceMakers() and of the maker's devices. Nobody waits for a maker that
+//    takes more than a second to start. A device that tells nothing has no
+//    number.
 //  - Costs nothing where there is no accelerator.
 //  - Values that cannot be (more than 100 %, not a number, more memory than
 //    there is) are refused and counted as a loss.
 //  - A maker's library that hangs or dies is started again, three times. The
-//    time without it, or without an answer of a device, is a loss. The
-//    recording goes on whatever they do. Time in which we did not run
-//    ourselves is not counted against it.
+//    time without the library, or without an answer of a device, is a loss. The
+//    recording goes on whatever libraries do. Time in which sonde itself did
+//    not run is not counted against a library.
 //
 // One thread. Does not own writer or tree.
 class DeviceSampler {
@@ -60,6 +62,7 @@ class DeviceSampler {
  private:
   struct Device {
     std::optional<uint32_t> index;  // once it has told a value
+    uint32_t row = 0;               // id of its row, from then on
     std::array<uint32_t, kValues> series = {};
     std::map<uint32_t, uint32_t> users;  // process -> series
     int64_t told_ns = 0;                 // it was last asked, as the page says
@@ -97,7 +100,7 @@ class DeviceSampler {
   void Gone(Device& device, int64_t now_ns);
   void GoneUsers(Device& device, int64_t now_ns,
                  const std::map<uint32_t, double>& still);
-  void Refuse(const char* what, const DeviceInfo& info, int64_t at_ns);
+  void Refuse(SeriesName what, const DeviceInfo& info, int64_t at_ns);
   uint32_t ProcessOf(pid_t pid);
   void Open(int64_t now_ns);
 

@@ -19,7 +19,7 @@ class Silence {
   // what is counted.
   void Add(TraceWriter& out, std::string_view what, int64_t since_ns,
            int64_t now_ns);
-  // It lasts, if there is one.
+  // The silence lasts, if there is one.
   void Last(TraceWriter& out, int64_t now_ns);
   // There is an answer.
   void End(TraceWriter& out, int64_t now_ns);

@@ -24,8 +24,8 @@ Fd OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
 // perf_event_open().
 SourceState ExplainPerf(const Error& error);
 
-// The kernel's ring of one perf event, mapped. It carries records, of up to
-// 64 KiB each, and knows nothing of what they say.
+// The kernel's ring of one perf event, mapped. A ring carries records, of up to
+// 64 KiB each, and knows nothing of their content.
 //
 //  - Records are handed out whole and in the order in which they were written.
 //  - Where a record's size cannot be (0, cut off, beyond what was written), the
@@ -36,8 +36,9 @@ SourceState ExplainPerf(const Error& error);
 // Only one CPU may write to a ring at a time: the kernel takes no lock, and two
 // writers leave the ring stuck for good. Forks, exits and samples are written
 // by the CPU they happen on, but the CPU time of an ended thread is written to
-// the rings of all CPUs by the one it ended on. So each use has rings of its
-// own (in those for CPU times a mutex of the kernel's keeps the writers apart).
+// the rings of all CPUs by the CPU that the thread ended on. So each use has
+// rings of its own (in rings for CPU times a mutex of the kernel's keeps the
+// writers apart).
 class PerfRing {
  public:
   // Maps at most `pages` (a power of two), fewer if the user's limit on locked

@@ -15,9 +15,7 @@ using Values = std::vector<CgroupValue>;
 // A line "key number" that becomes a value, multiplied.
 struct Key {
   std::string_view key;
-  const char* name;
-  const char* unit;
-  bool total;
+  SeriesName name;
   uint64_t times;
 };
 
@@ -31,7 +29,7 @@ void ParseKeys(std::string_view text, std::span<const Key> keys, Values& out) {
     for (const Key& key : keys) {
       uint64_t value = 0;
       if (word == key.key && !__builtin_mul_overflow(number, key.times, &value))
-        out.push_back({key.name, key.unit, key.total, value});
+        out.push_back({key.name, value});
     }
   }
 }
@@ -46,81 +44,78 @@ std::optional<uint64_t> OneNumber(std::string_view text) {
 
 void CpuStat2(std::string_view text, Values& out) {
   static constexpr Key kKeys[] = {
-      {"usage_usec", "cgroup_cpu_ns", "ns", true, 1000},
-      {"nr_periods", "cgroup_cpu_periods", "1", true, 1},
-      {"nr_throttled", "cgroup_cpu_throttled_periods", "1", true, 1},
-      {"throttled_usec", "cgroup_cpu_throttled_ns", "ns", true, 1000}};
+      {"usage_usec", "cgroup_cpu_ns", 1000},
+      {"nr_periods", "cgroup_cpu_periods", 1},
+      {"nr_throttled", "cgroup_cpu_throttled_periods", 1},
+      {"throttled_usec", "cgroup_cpu_throttled_ns", 1000}};
   ParseKeys(text, kKeys, out);
 }
 
 void CpuStat1(std::string_view text, Values& out) {
   static constexpr Key kKeys[] = {
-      {"nr_periods", "cgroup_cpu_periods", "1", true, 1},
-      {"nr_throttled", "cgroup_cpu_throttled_periods", "1", true, 1},
-      {"throttled_time", "cgroup_cpu_throttled_ns", "ns", true, 1}};
+      {"nr_periods", "cgroup_cpu_periods", 1},
+      {"nr_throttled", "cgroup_cpu_throttled_periods", 1},
+      {"throttled_time", "cgroup_cpu_throttled_ns", 1}};
   ParseKeys(text, kKeys, out);
 }
 
 void CpuUsage(std::string_view text, Values& out) {
-  if (const auto ns = OneNumber(text))
-    out.push_back({"cgroup_cpu_ns", "ns", true, *ns});
+  if (const auto ns = OneNumber(text)) out.push_back({"cgroup_cpu_ns", *ns});
 }
 
 void MemoryUsage(std::string_view text, Values& out) {
   if (const auto bytes = OneNumber(text))
-    out.push_back({"cgroup_memory_bytes", "bytes", false, *bytes});
+    out.push_back({"cgroup_memory_bytes", *bytes});
 }
 
 void MemoryPeak(std::string_view text, Values& out) {
   if (const auto bytes = OneNumber(text))
-    out.push_back({"cgroup_memory_peak_bytes", "bytes", false, *bytes});
+    out.push_back({"cgroup_memory_peak_bytes", *bytes});
 }
 
 void MemoryLimit(std::string_view text, Values& out) {
   const auto bytes = OneNumber(text);
   if (bytes && *bytes < kNoCgroupLimitBytes)
-    out.push_back({"cgroup_memory_limit_bytes", "bytes", false, *bytes});
+    out.push_back({"cgroup_memory_limit_bytes", *bytes});
 }
 
 // Pages of files that were read again soon after they had to be given up.
-constexpr char kRefaults[] = "cgroup_refaulted_pages";
+constexpr SeriesName kRefaults = "cgroup_refaulted_pages";
 
 void MemoryStat2(std::string_view text, Values& out) {
   // Before Linux 5.9 the last had a shorter name.
-  static constexpr Key kKeys[] = {
-      {"file", "cgroup_memory_cache_bytes", "bytes", false, 1},
-      {"workingset_refault_file", kRefaults, "1", true, 1},
-      {"workingset_refault", kRefaults, "1", true, 1}};
+  static constexpr Key kKeys[] = {{"file", "cgroup_memory_cache_bytes", 1},
+                                  {"workingset_refault_file", kRefaults, 1},
+                                  {"workingset_refault", kRefaults, 1}};
   ParseKeys(text, kKeys, out);
 }
 
 void MemoryStat1(std::string_view text, Values& out) {
   static constexpr Key kKeys[] = {
-      {"total_cache", "cgroup_memory_cache_bytes", "bytes", false, 1},
-      {"total_workingset_refault_file", kRefaults, "1", true, 1}};
+      {"total_cache", "cgroup_memory_cache_bytes", 1},
+      {"total_workingset_refault_file", kRefaults, 1}};
   ParseKeys(text, kKeys, out);
 }
 
 void MemoryEvents(std::string_view text, Values& out) {
-  static constexpr Key kKeys[] = {
-      {"max", "cgroup_memory_limit_hits", "1", true, 1},
-      {"oom", "cgroup_oom_events", "1", true, 1},
-      {"oom_kill", "cgroup_oom_kills", "1", true, 1}};
+  static constexpr Key kKeys[] = {{"max", "cgroup_memory_limit_hits", 1},
+                                  {"oom", "cgroup_oom_events", 1},
+                                  {"oom_kill", "cgroup_oom_kills", 1}};
   ParseKeys(text, kKeys, out);
 }
 
 void MemoryFailures(std::string_view text, Values& out) {
   if (const auto count = OneNumber(text))
-    out.push_back({"cgroup_memory_limit_hits", "1", true, *count});
+    out.push_back({"cgroup_memory_limit_hits", *count});
 }
 
-void PutQuota(uint64_t us, const char* name, Values& out) {
+void PutQuota(uint64_t us, SeriesName name, Values& out) {
   uint64_t ns = 0;
   if (!__builtin_mul_overflow(us, uint64_t{1000}, &ns))
-    out.push_back({name, "ns", false, ns});
+    out.push_back({name, ns});
 }
-constexpr char kQuota[] = "cgroup_cpu_quota_ns";
-constexpr char kPeriod[] = "cgroup_cpu_period_ns";
+constexpr SeriesName kQuota = "cgroup_cpu_quota_ns";
+constexpr SeriesName kPeriod = "cgroup_cpu_period_ns";
 
 // "50000 100000", or "max 100000" if there is no limit.
 void CpuMax(std::string_view text, Values& out) {
@@ -141,16 +136,15 @@ void CpuPeriod(std::string_view text, Values& out) {
 }
 
 void OomControl(std::string_view text, Values& out) {
-  static constexpr Key kKeys[] = {
-      {"oom_kill", "cgroup_oom_kills", "1", true, 1}};
+  static constexpr Key kKeys[] = {{"oom_kill", "cgroup_oom_kills", 1}};
   ParseKeys(text, kKeys, out);
 }
 
-void PressureOf(std::string_view text, const char* some, const char* full,
+void PressureOf(std::string_view text, SeriesName some, SeriesName full,
                 Values& out) {
   const Pressure pressure = ParsePressure(text);
-  if (pressure.some_ns) out.push_back({some, "ns", true, *pressure.some_ns});
-  if (pressure.full_ns) out.push_back({full, "ns", true, *pressure.full_ns});
+  if (pressure.some_ns) out.push_back({some, *pressure.some_ns});
+  if (pressure.full_ns) out.push_back({full, *pressure.full_ns});
 }
 
 void CpuPressure(std::string_view text, Values& out) {
@@ -166,8 +160,8 @@ void IoPressure(std::string_view text, Values& out) {
 
 void PutIo(bool any, uint64_t read, uint64_t written, Values& out) {
   if (!any) return;
-  out.push_back({"cgroup_read_bytes", "bytes", true, read});
-  out.push_back({"cgroup_write_bytes", "bytes", true, written});
+  out.push_back({"cgroup_read_bytes", read});
+  out.push_back({"cgroup_write_bytes", written});
 }
 
 // "8:0 rbytes=1459200 wbytes=314773504 rios=192 ...", a line for each device.

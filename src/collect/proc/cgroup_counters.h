@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/series_list.h"
+
 namespace sonde {
 
 // One value of a cgroup.
 struct CgroupValue {
-  const char* name;  // of the series, one of our own literals
-  const char* unit;
-  bool total;  // only grows; else a gauge
+  SeriesName name;
   uint64_t value;
 };
 

@@ -17,7 +17,8 @@ Found Parse(bool version2, std::string_view name, std::string_view text) {
     std::vector<CgroupValue> values;
     file.parse(text, values);
     Found out;
-    for (const CgroupValue& value : values) out[value.name] = value.value;
+    for (const CgroupValue& value : values)
+      out[std::string(value.name->name)] = value.value;
     return out;
   }
   ADD_FAILURE() << "no file " << name;

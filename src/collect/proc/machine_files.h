@@ -1,5 +1,5 @@
 // Files of the whole machine, /proc/*, as values. Pure functions over hostile
-// text. Those called ten times a second fill a struct that is used again.
+// text. Functions called ten times a second fill a struct that is used again.
 
 #ifndef SONDE_COLLECT_PROC_MACHINE_FILES_H_
 #define SONDE_COLLECT_PROC_MACHINE_FILES_H_

@@ -27,7 +27,7 @@ class ProcFile {
   ProcFile(ProcFile&&) = default;
   ProcFile& operator=(ProcFile&&) = default;
 
-  // It is open: Read() will not look at the path.
+  // The file is open: Read() will not look at the path.
   bool kept() const { return fd_.valid(); }
 
   // The whole content, as a view into `buffer`, which grows as needed (to at

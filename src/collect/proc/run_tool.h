@@ -8,11 +8,11 @@
 
 namespace sonde {
 
-// What a program of PATH prints. Nothing if it is not there, fails, has not
-// ended after `limit_ns` or prints more than kMostToolBytes; it is then killed,
-// with what it has started. It is also killed when the caller dies. It has
-// nothing to read, and its errors are not shown. No shell is involved. Only for
-// processes of one thread.
+// What a program of PATH prints. Nothing if the program is not there, fails,
+// has not ended after `limit_ns` or prints more than kMostToolBytes; the
+// program is then killed, with what it has started, and also when the caller
+// dies. Its standard input is empty, its errors are not shown. No shell is
+// involved. Only for processes of one thread.
 std::optional<std::string> RunTool(const std::vector<std::string>& words,
                                    int64_t limit_ns);
 

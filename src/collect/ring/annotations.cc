@@ -58,34 +58,34 @@ int64_t Annotations::ToNs(uint64_t time, uint32_t clock) const {
   return at == clocks_.end() ? ToNs(time) : Bounded(at->second.ToNs(time));
 }
 
-uint32_t Annotations::NewTrack(Track::Kind kind, uint32_t thread,
-                               uint32_t name) {
-  Track row;
-  row.kind = kind;
+uint32_t Annotations::NewTrack(Track row) {
   row.process = options_.process;
-  row.thread = thread;
-  row.name = name;
-  row.source = out_.Intern(source::kApi);
+  if (row.source == 0) row.source = out_.Intern(source::kApi);
   return out_.AddTrack(row);
 }
 
 uint32_t Annotations::TrackOf(ThreadState& state) {
   // One the tree does not know (of another pid namespace) has at least a name.
-  if (state.track == 0)
-    state.track = NewTrack(
-        Track::Kind::kThread, state.thread,
-        state.thread != 0 ? 0
-                          : out_.Intern("thread " + std::to_string(state.tid)));
+  if (state.track == 0) {
+    Track row;
+    row.thread = state.thread;
+    if (state.thread == 0)
+      row.name = out_.Intern("thread " + std::to_string(state.tid));
+    state.track = NewTrack(row);
+  }
   return state.track;
 }
 
 void Annotations::Add(uint32_t track, const OpenSlice& slice, int64_t end_ns,
-                      uint8_t flags) {
+                      uint8_t flags, Event::Kind kind) {
   Event event;
+  event.kind = kind;
   event.begin_ns = slice.begin_ns;
   event.dur_ns = std::max<int64_t>(0, end_ns - slice.begin_ns);
   event.name = slice.name;
   event.category = slice.category;
+  event.cls = slice.cls;
+  event.source = slice.source;
   event.depth = slice.depth;
   event.flags = flags;
   event.flow_in = slice.flow_in;
@@ -107,6 +107,8 @@ OpenSlice Annotations::SliceOf(const Record& record, int64_t begin_ns,
   slice.begin_ns = begin_ns;
   slice.name = label.name;
   slice.category = extra.category != 0 ? extra.category : label.category;
+  slice.cls = extra.on_queue ? Event::Class::kDevice : label.cls;
+  slice.source = label.source;
   slice.depth = record.head.depth;
   if (extra.flow_in != 0) slice.flow_in = FlowOf(extra.flow_in, extra.global);
   if (extra.flow_out != 0)
@@ -243,15 +245,14 @@ void Annotations::TakeOne(uint32_t key, ThreadState& state,
       break;
     case SONDE_KIND_PAUSE:
     case SONDE_KIND_RESUME: {
-      Event event;
-      event.kind = Event::Kind::kInstant;
-      event.begin_ns = at_ns;
-      event.depth = head.depth;
-      event.name = out_.Intern(head.kind == SONDE_KIND_PAUSE
-                                   ? "the program pauses recording"
-                                   : "the program resumes recording");
-      event.category = out_.Intern("session");
-      out_.AddEvent(TrackOf(state), event);
+      OpenSlice moment;
+      moment.begin_ns = at_ns;
+      moment.depth = head.depth;
+      moment.name = out_.Intern(head.kind == SONDE_KIND_PAUSE
+                                    ? "the program pauses recording"
+                                    : "the program resumes recording");
+      moment.category = out_.Intern("session");
+      Add(TrackOf(state), moment, at_ns, 0, Event::Kind::kInstant);
       if (head.kind == SONDE_KIND_PAUSE) Paused(at_ns);
       break;
     }
@@ -266,19 +267,11 @@ void Annotations::TakeOne(uint32_t key, ThreadState& state,
 
 void Annotations::Instant(uint32_t track, uint16_t depth, const Record& record,
                           int64_t at_ns, WireExtra& extra) {
-  const OpenSlice slice = SliceOf(record, at_ns, extra);
-  Event event;
-  event.kind = Event::Kind::kInstant;
-  event.begin_ns = at_ns;
-  event.depth = depth;
-  event.name = slice.name;
-  event.category = slice.category;
-  if (record.head.kind == SONDE_KIND_TEXT && event.category == 0)
-    event.category = out_.Intern("log");
-  event.flow_in = slice.flow_in;
-  event.flow_out = slice.flow_out;
-  if (!slice.args.empty()) event.args = out_.AddArgs(slice.args);
-  out_.AddEvent(track, event);
+  OpenSlice moment = SliceOf(record, at_ns, extra);
+  moment.depth = depth;
+  if (record.head.kind == SONDE_KIND_TEXT && moment.category == 0)
+    moment.category = out_.Intern("log");
+  Add(track, moment, at_ns, 0, Event::Kind::kInstant);
 }
 
 // A flow hangs on the slice around it; where that has one already, or there is

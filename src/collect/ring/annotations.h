@@ -25,6 +25,9 @@ namespace sonde {
 //  - Slices of a thread are put together from their begin and end. One whose
 //    end was lost ends with the record that shows it, flagged unfinished; one
 //    whose begin was lost is left out.
+//  - A thread has one row for whoever speaks on it: what a library says nests
+//    in what the program says, and the self times of a row sum to its time. An
+//    event tells its class and, if that is not the program, its source.
 //  - Ranges, counters and rows the program made are written by several threads:
 //    their records wait for EndPass() and are taken in the order of time.
 //  - Nothing here trusts a record. What cannot be is counted in strange(), a
@@ -102,6 +105,7 @@ class Annotations {
   struct CustomState {
     uint32_t track = 0;
     uint32_t clock = 0;
+    bool queue = false;  // of a device
     OpenSlices open;
   };
   struct LossState {
@@ -132,11 +136,12 @@ class Annotations {
   void Lost(const Record& record);
   void Lose(uint32_t why, uint64_t count, int64_t from_ns, int64_t to_ns);
   void Add(uint32_t track, const OpenSlice& slice, int64_t end_ns,
-           uint8_t flags);
+           uint8_t flags, Event::Kind kind = Event::Kind::kSlice);
   void CloseAll(uint32_t track, OpenSlices& open, int64_t at_ns);
   uint32_t TrackOf(ThreadState& state);
-  CustomState* CustomOf(uint32_t id);
-  uint32_t NewTrack(Track::Kind kind, uint32_t thread, uint32_t name);
+  // Null: there is no such row. `parents` bounds how far up it makes rows.
+  CustomState* CustomOf(uint32_t id, int parents);
+  uint32_t NewTrack(Track row);
   // The id of a flow in the trace: numbers of one process are its own.
   uint64_t FlowOf(uint64_t id, bool global) const {
     if (!global) id ^= uint64_t{options_.process} * 0x9e3779b97f4a7c15;
@@ -161,7 +166,7 @@ class Annotations {
   std::unordered_map<uint32_t, ForeignClock> clocks_;
   std::unordered_map<uint32_t, std::vector<Lane>> lanes_;  // by string id
   std::unordered_map<uint64_t, OpenRange> ranges_;
-  std::unordered_map<uint32_t, CounterState> counters_;  // by string id
+  std::unordered_map<uint64_t, CounterState> counters_;  // by source and name
   std::map<uint32_t, LossState> losses_;                 // by why
   WireExtra extra_;
 };

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostLanes = 1024;
 constexpr size_t kMostRanges = 1 << 20;
+constexpr int kMostParents = 64;  // of a row
 
 }  // namespace
 
@@ -74,7 +75,8 @@ void Annotations::Counter(const Record& record) {
       kind == SONDE_KIND_COUNTER_DOUBLE || kind == SONDE_KIND_COUNTER_ADD_DBL;
   const uint64_t word = record.words[0];
   const WireNames::Label label = names_.Find(record.head.id);
-  const uint32_t key = label.name * 2 + (real ? 1 : 0);
+  const uint64_t key =
+      uint64_t{label.source} << 32 | (label.name * 2 + (real ? 1 : 0));
   double value = std::bit_cast<double>(word);
   if (const auto before = counters_.find(key);
       kind == SONDE_KIND_COUNTER_ADD_DBL && before != counters_.end())
@@ -96,7 +98,7 @@ void Annotations::Counter(const Record& record) {
     row.unit = label.category != 0 ? label.category : out_.Intern("1");
     row.kind = Series::Kind::kGauge;
     row.type = real ? Series::Type::kDouble : Series::Type::kInt;
-    row.source = out_.Intern(source::kApi);
+    row.source = label.source != 0 ? label.source : out_.Intern(source::kApi);
     state.series = out_.AddSeries(row);
   }
   if (kind == SONDE_KIND_COUNTER)
@@ -132,7 +134,8 @@ void Annotations::Range(const Record& record, WireExtra& extra) {
       if (lane == kMostLanes)
         lane = 0;  // then they lie on top of each other
       else
-        lanes.push_back({NewTrack(Track::Kind::kCustom, 0, name), false});
+        lanes.push_back(
+            {NewTrack({.kind = Track::Kind::kCustom, .name = name}), false});
     }
     lanes[lane].busy = true;
     OpenSlice slice = SliceOf(record, at_ns, extra);
@@ -157,24 +160,37 @@ void Annotations::Range(const Record& record, WireExtra& extra) {
   ranges_.erase(at);
 }
 
-Annotations::CustomState* Annotations::CustomOf(uint32_t id) {
+Annotations::CustomState* Annotations::CustomOf(uint32_t id, int parents) {
   const RingName* const track = names_.FindTrack(id);
   if (track == nullptr) return nullptr;
   CustomState& state = custom_[id];
+  state.queue = track->track_kind == SONDE_TRACK_QUEUE;
   if (state.track == 0) {
-    state.track =
-        NewTrack(Track::Kind::kCustom, 0, names_.Find(track->name).name);
+    Track row;
+    row.kind = state.queue ? Track::Kind::kQueue : Track::Kind::kCustom;
+    row.name = names_.Find(track->name).name;
+    row.source = names_.SourceOf(track->source);
+    row.order = track->order;
+    if (const RingName* const clock = names_.FindClock(track->clock))
+      row.clock = names_.Find(clock->name).name;
+    // A parent is defined before its children; so rows are never in a circle.
+    if (track->parent < id && parents > 0)
+      if (const CustomState* const parent =
+              CustomOf(track->parent, parents - 1))
+        row.parent = parent->track;
+    state.track = NewTrack(row);
     state.clock = track->clock;
   }
   return &state;
 }
 
 void Annotations::Custom(const Record& record, WireExtra& extra) {
-  CustomState* const state = CustomOf(extra.track);
+  CustomState* const state = CustomOf(extra.track, kMostParents);
   if (state == nullptr) {
     ++strange_;
     return;
   }
+  extra.on_queue = state->queue;
   const int64_t at_ns =
       extra.has_time ? ToNs(extra.time, state->clock) : ToNs(record.head.time);
   const auto lost = [&](const OpenSlice& slice) {

@@ -9,7 +9,14 @@ void OpenSlice::Archive(StateArchive& archive) {
   archive.Time(begin_ns);
   archive.String(name);
   archive.String(category);
-  archive.Number(depth);
+  // One number, so that of the program's own slices it is the depth alone, as
+  // in states that know of no others.
+  uint64_t place =
+      uint64_t{source} << 18 | static_cast<uint64_t>(cls) << 16 | depth;
+  archive.Number(place);
+  depth = static_cast<uint16_t>(place);
+  cls = static_cast<Event::Class>(place >> 16 & 3);
+  source = archive.StringIn(place >> 18);
   archive.Number(flow_in);
   archive.Number(flow_out);
   archive.Each(args, [&](Arg& arg) {

@@ -1,100 +1,14 @@
 #include "collect/ring/annotations.h"
 
-#include <gtest/gtest.h>
-#include <sonde/abi.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "tools/trace_contents.h"
-#include "trace/text_writer.h"
+#include "tools/annotations_records.h"
 
 namespace sonde {
 namespace {
-
-using Words = std::vector<uint64_t>;
-
-Words Rec(uint8_t kind, uint64_t time, uint32_t id, uint16_t depth = 0,
-          const Words& behind = {}) {
-  Words out = {
-      time, RecordWord(id, kind, static_cast<uint8_t>(behind.size()), depth)};
-  out.insert(out.end(), behind.begin(), behind.end());
-  return out;
-}
-
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-struct AnnotationsTest : testing::Test {
-  void SetUp() override {
-    bytes = std::make_shared<std::string>();
-    out = TraceWriter::CreateInMemory({}, bytes);
-    said = New();
-    step = Text("step");
-    load = Text("load");
-    RingName of_label;
-    of_label.kind = NameKind::kLabel;
-    of_label.name = step;
-    of_label.category = Text("ml");
-    of_label.color = 0xff00ff00;
-    label = Define(of_label);
-  }
-
-  std::unique_ptr<Annotations> New() {
-    Annotations::Options options;
-    options.process = 7;
-    options.name_process = [&](std::string_view name) { process_name = name; };
-    options.look = [&](uint32_t id) -> std::optional<RingName> {
-      return id - kFirstId < names.size() ? std::optional(names[id - kFirstId])
-                                          : std::nullopt;
-    };
-    return std::make_unique<Annotations>(*out, std::move(options));
-  }
-
-  StateLimits Limits() const {
-    return {out->strings(), out->tracks(), out->series(), out->groups(),
-            out->losses()};
-  }
-
-  uint32_t Define(const RingName& name) {
-    names.push_back(name);
-    return kFirstId + static_cast<uint32_t>(names.size() - 1);
-  }
-  uint32_t Text(const std::string& text) {
-    RingName name;
-    name.text = text;
-    return Define(name);
-  }
-
-  TraceContents Close() {
-    CHECK(out->Close().ok());
-    return TraceContents::OfBytes(bytes);
-  }
-
-  // The events of the only row of this kind.
-  static std::vector<Event> OnlyRow(const TraceContents& trace,
-                                    Track::Kind kind) {
-    std::vector<Event> found;
-    for (const auto& [id, track] : trace.tracks)
-      if (track.kind == kind && trace.events.contains(id)) {
-        EXPECT_TRUE(found.empty());
-        found = trace.events.at(id);
-      }
-    return found;
-  }
-
-  std::shared_ptr<std::string> bytes;
-  std::unique_ptr<TraceWriter> out;
-  std::unique_ptr<Annotations> said;
-  std::string process_name;
-  static constexpr uint32_t kFirstId = 100;
-  std::vector<RingName> names;
-  uint32_t step = 0, load = 0, label = 0;
-};
 
 TEST_F(AnnotationsTest, SlicesNestAndTakeArgumentsOfBothEnds) {
   const Words in = {ArgWord(load, SONDE_ARG_INT, 1, 0), 42};
@@ -257,6 +171,112 @@ TEST_F(AnnotationsTest, ARowWithAClockOfItsOwnIsBroughtToOurs) {
   EXPECT_EQ(events[0].dur_ns, 1000);
 }
 
+TEST_F(AnnotationsTest, SpeakersOfOneThreadNestAndAreToldApart) {
+  const uint32_t call = LabelOf(SONDE_CLASS_CALL, Text("calls"));
+  const uint32_t range = LabelOf(SONDE_CLASS_PROGRAM, Text("nvtx"));
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_BEGIN, 100, load, 0) +
+                 Rec(SONDE_KIND_BEGIN, 110, range, 1) +
+                 Rec(SONDE_KIND_BEGIN, 120, call, 2) +
+                 Rec(SONDE_KIND_INSTANT, 125, range, 3) +
+                 Rec(SONDE_KIND_END, 130, 0, 2) +
+                 Rec(SONDE_KIND_END, 140, 0, 1) +
+                 Rec(SONDE_KIND_END, 150, 0, 0));
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kThread);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].kind, Event::Kind::kInstant);
+  EXPECT_EQ(trace.strings.at(events[0].source), "nvtx");
+  EXPECT_EQ(events[1].cls, Event::Class::kCall);
+  EXPECT_EQ(events[1].depth, 2);
+  EXPECT_EQ(trace.strings.at(events[1].source), "calls");
+  EXPECT_EQ(events[2].cls, Event::Class::kProgram);
+  EXPECT_EQ(trace.strings.at(events[2].source), "nvtx");
+  EXPECT_EQ(events[3].cls, Event::Class::kProgram);
+  EXPECT_EQ(events[3].source, 0u);
+  ASSERT_EQ(trace.tracks.size(), 1u);
+  EXPECT_EQ(trace.strings.at(trace.tracks.begin()->second.source), "api");
+}
+
+TEST_F(AnnotationsTest, CountersOfTwoSpeakersAreTwo) {
+  const uint32_t theirs = LabelOf(SONDE_CLASS_PROGRAM, Text("nvtx"));
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_COUNTER, 100, step, 0, {10}) +
+                 Rec(SONDE_KIND_COUNTER_ADD, 110, theirs, 0, {5}));
+  said->EndPass(UINT64_MAX);
+  const TraceContents trace = Close();
+  ASSERT_EQ(trace.series.size(), 2u);
+  for (const auto& [id, row] : trace.series) {
+    const bool own = trace.strings.at(row.source) == "api";
+    EXPECT_TRUE(own || trace.strings.at(row.source) == "nvtx");
+    EXPECT_EQ(trace.points.at(id)[0].value, own ? 10 : 5);
+  }
+}
+
+TEST_F(AnnotationsTest, AQueueOfADeviceIsARowWhoseTimeIsTheDevices) {
+  const uint32_t outer = TrackOf(SONDE_TRACK_ROW, 0);
+  const uint32_t queue = TrackOf(SONDE_TRACK_QUEUE, Text("driver"), outer);
+  const uint64_t on_queue = ArgWord(queue, SONDE_ARG_TRACK, 0, 0);
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_COMPLETE, 100, load, 0, {20, 30, on_queue}));
+  said->EndPass(UINT64_MAX);
+  const TraceContents trace = Close();
+  const auto events = OnlyRow(trace, Track::Kind::kQueue);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].cls, Event::Class::kDevice);
+  EXPECT_EQ(events[0].source, 0u) << "the track's";
+  ASSERT_EQ(trace.tracks.size(), 2u);
+  const Track& row = trace.tracks.rbegin()->second;
+  EXPECT_EQ(trace.strings.at(row.source), "driver");
+  EXPECT_EQ(row.order, 7u);
+  EXPECT_EQ(row.parent, trace.tracks.begin()->first);
+}
+
+TEST_F(AnnotationsTest, WhoeverCannotBeIsTheProgram) {
+  // A class that is none; sources that are no text, nowhere, or the collector.
+  const uint32_t tasks = Text("tasks");
+  for (const uint32_t id :
+       {LabelOf(200, label), LabelOf(UINT32_MAX, UINT32_MAX), LabelOf(4, tasks),
+        LabelOf(0, tasks), LabelOf(0, Text("api"))})
+    said->Take(1, 3, 1000,
+               Rec(SONDE_KIND_INSTANT, 100, id) +
+                   Rec(SONDE_KIND_COUNTER, 100, id, 0, {1}));
+  // Rows that are each other's parents, of a kind that is none.
+  const uint32_t first = TrackOf(200, tasks, kFirstId + 100);
+  const uint32_t second = TrackOf(UINT32_MAX, label, first);
+  names[first - kFirstId].parent = second;
+  for (const uint32_t track : {first, second})
+    said->Take(1, 3, 1000,
+               Rec(SONDE_KIND_INSTANT, 100, step, 0,
+                   {ArgWord(track, SONDE_ARG_TRACK, 0, 0)}));
+  said->EndPass(UINT64_MAX);
+  EXPECT_EQ(said->strange(), 0u);
+  const TraceContents trace = Close();
+  for (const auto& [track, events] : trace.events)
+    for (const Event& event : events) {
+      EXPECT_EQ(event.cls, Event::Class::kProgram);
+      EXPECT_EQ(event.source, 0u);
+    }
+  ASSERT_EQ(trace.tracks.size(), 3u);
+  for (const auto& [id, row] : trace.tracks) {
+    EXPECT_NE(row.kind, Track::Kind::kQueue);
+    EXPECT_EQ(trace.strings.at(row.source), "api");
+    EXPECT_LT(row.parent, id);
+  }
+  ASSERT_EQ(trace.series.size(), 1u);
+  EXPECT_EQ(trace.strings.at(trace.series.begin()->second.source), "api");
+}
+
+TEST_F(AnnotationsTest, RowsInEndlesslyManyRowsAreCutAtTheTop) {
+  uint32_t track = 0;
+  for (int i = 0; i < 100'000; ++i) track = TrackOf(0, 0, track);
+  said->Take(1, 3, 1000,
+             Rec(SONDE_KIND_INSTANT, 100, step, 0,
+                 {ArgWord(track, SONDE_ARG_TRACK, 0, 0)}));
+  said->EndPass(UINT64_MAX);
+  EXPECT_EQ(Close().tracks.size(), 65u);
+}
+
 TEST_F(AnnotationsTest, FlowsHangOnTheSliceAroundThem) {
   said->Take(1, 3, 1000,
              Rec(SONDE_KIND_BEGIN, 100, step, 0) +
@@ -322,103 +342,6 @@ TEST_F(AnnotationsTest, RubbishIsCountedAndLeavesTheRestAlone) {
   EXPECT_EQ(said->strange(), 4u);
   const TraceContents trace = Close();
   EXPECT_EQ(OnlyRow(trace, Track::Kind::kThread).size(), 1u);
-}
-
-// Records of two threads that leave something open at nearly every moment.
-struct Script {
-  uint32_t key;
-  Words words;
-};
-std::vector<Script> MixedScript(uint32_t step, uint32_t load, uint32_t clock,
-                                uint32_t track) {
-  const uint64_t on_track = ArgWord(track, SONDE_ARG_TRACK, 0, 0);
-  const uint32_t full = static_cast<uint32_t>(LostWhy::kFull);
-  return {
-      {1, Rec(SONDE_KIND_CLOCK_PAIR, 50, 0, 0, {clock, 1000})},
-      {1, Rec(SONDE_KIND_BEGIN, 100, step, 0,
-              {ArgWord(load, SONDE_ARG_INT, 1, 0), 42})},
-      {2, Rec(SONDE_KIND_RANGE_BEGIN, 105, load, 0, {77})},
-      {1, Rec(SONDE_KIND_BEGIN, 110, load, 1)},
-      {2, Rec(SONDE_KIND_RANGE_BEGIN, 115, load, 0, {78})},
-      {1, Rec(SONDE_KIND_BEGIN, 118, load, 2, {on_track})},
-      {1, Rec(SONDE_KIND_COUNTER_ADD, 120, load, 0, {5})},
-      {2, Rec(SONDE_KIND_LOST, 125, full, 0, {3, 121, 124})},
-      {2, Rec(SONDE_KIND_RANGE_END, 130, 0, 0, {77})},
-      {1, Rec(SONDE_KIND_COMPLETE, 140, load, 0, {1002, 1003, on_track})},
-      {2, Rec(SONDE_KIND_COUNTER_ADD, 150, load, 0, {5})},
-      {1, Rec(SONDE_KIND_END, 160, 0, 1)},
-      {2, Rec(SONDE_KIND_LOST, 165, full, 0, {4, 161, 164})},
-      {1, Rec(SONDE_KIND_END, 170, 0, 2, {on_track})},
-      {2, Rec(SONDE_KIND_RANGE_BEGIN, 180, load, 0, {79})},
-      {1, Rec(SONDE_KIND_END, 190, 0, 0)},
-      {2, Rec(SONDE_KIND_RANGE_END, 200, 0, 0, {79})},
-  };
-}
-
-TEST_F(AnnotationsTest, AnotherGoesOnFromAnyMomentAsIfNothingHadHappened) {
-  RingName named;
-  named.kind = NameKind::kClock;
-  named.name = load;
-  named.ticks_per_second = 1'000'000;
-  const uint32_t clock = Define(named);
-  named.kind = NameKind::kTrack;
-  named.name = step;
-  named.clock = clock;
-  const uint32_t track = Define(named);
-  const std::vector<Script> script = MixedScript(step, load, clock, track);
-  std::string whole;
-  for (size_t cut = 0; cut <= script.size(); ++cut) {
-    bytes = std::make_shared<std::string>();
-    out = TraceWriter::CreateInMemory({}, bytes);
-    said = New();
-    for (size_t i = 0; i < script.size(); ++i) {
-      said->Take(script[i].key, script[i].key + 2, 1000, script[i].words);
-      said->EndPass(script[i].words[0]);  // the newest one is held back
-      if (i + 1 != cut) continue;
-      StateArchive saved;
-      said->Archive(saved);
-      said = New();
-      const std::string state = saved.Take();
-      StateArchive restored(state, Limits());
-      said->Archive(restored);
-      ASSERT_TRUE(restored.ok() && restored.AtEnd()) << "behind record " << i;
-    }
-    said->ProcessEnded(500);
-    EXPECT_EQ(said->records(), script.size());
-    EXPECT_EQ(said->strange(), 0u);
-    CHECK(out->Close().ok());
-    const std::string text =
-        TextOf(TraceReader::OpenBytes(bytes, "made").Take());
-    if (cut == 0) whole = text;
-    EXPECT_EQ(text, whole) << "cut behind record " << cut;
-  }
-}
-
-TEST_F(AnnotationsTest, AStateThatCannotBeIsRefused) {
-  said->Take(1, 3, 1000,
-             Rec(SONDE_KIND_BEGIN, 100, step, 0) +
-                 Rec(SONDE_KIND_COUNTER, 110, load, 0, {1}) +
-                 Rec(SONDE_KIND_RANGE_BEGIN, 120, load, 0, {5}));
-  said->EndPass(UINT64_MAX);
-  StateArchive saved;
-  said->Archive(saved);
-  const std::string state = saved.Take();
-  const auto accepts = [&](std::string_view input, const StateLimits& limits) {
-    StateArchive archive(input, limits);
-    New()->Archive(archive);
-    return archive.ok() && archive.AtEnd();
-  };
-  EXPECT_TRUE(accepts(state, Limits()));
-  for (size_t size = 0; size < state.size(); ++size)
-    EXPECT_FALSE(accepts(std::string_view(state).substr(0, size), Limits()));
-  // Ids beyond what the trace has.
-  for (uint32_t StateLimits::*limit :
-       {&StateLimits::strings, &StateLimits::tracks, &StateLimits::series,
-        &StateLimits::groups}) {
-    StateLimits fewer = Limits();
-    fewer.*limit = 0;
-    EXPECT_FALSE(accepts(state, fewer));
-  }
 }
 
 TEST_F(AnnotationsTest, TheProgramNamesItself) {

@@ -12,7 +12,8 @@ namespace sonde {
 // A slice that has begun.
 struct OpenSlice {
   int64_t begin_ns = 0;
-  uint32_t name = 0, category = 0;
+  uint32_t name = 0, category = 0, source = 0;
+  Event::Class cls = Event::Class::kProgram;
   uint16_t depth = 0;
   uint64_t flow_in = 0, flow_out = 0;
   std::vector<Arg> args;

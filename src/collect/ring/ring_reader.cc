@@ -331,7 +331,7 @@ std::optional<RingName> RingReader::Name(uint32_t id) const {
     return std::nullopt;
   RingName name;
   name.kind = head.kind;
-  uint32_t fields[4] = {};
+  uint32_t fields[6] = {};
   std::memcpy(fields, bytes, std::min<size_t>(head.bytes, sizeof(fields)));
   name.name = fields[0];
   switch (head.kind) {
@@ -342,11 +342,15 @@ std::optional<RingName> RingReader::Name(uint32_t id) const {
     case NameKind::kLabel:
       name.category = fields[1];
       name.color = fields[2];
+      name.cls = fields[3];
+      name.source = fields[4];
       return name;
     case NameKind::kTrack:
       name.clock = fields[1];
       name.parent = fields[2];
       name.order = fields[3];
+      name.track_kind = fields[4];
+      name.source = fields[5];
       return name;
     case NameKind::kClock:
       name.ticks_per_second = fields[2] | uint64_t{fields[3]} << 32;

@@ -63,6 +63,9 @@ struct RingName {
   uint32_t parent = 0;            // kTrack
   uint32_t order = 0;             // kTrack
   uint64_t ticks_per_second = 0;  // kClock
+  uint32_t cls = 0;               // kLabel: sonde_class, or any other number
+  uint32_t track_kind = 0;        // kTrack: sonde_track_kind, likewise
+  uint32_t source = 0;            // kLabel, kTrack: id of a text
 };
 
 // The reading end of one process's ring file, by pread() only.

@@ -70,6 +70,11 @@ class StateArchive {
 
   // Ids of the trace; 0 is none.
   void String(uint32_t& id) { Id(id, limits_.strings); }
+  // One that was part of a number.
+  uint32_t StringIn(uint64_t id) {
+    if (!writing_ && id > limits_.strings) refused_ = true;
+    return ok() ? static_cast<uint32_t>(id) : 0;
+  }
   void SeriesId(uint32_t& id) { Id(id, limits_.series); }
   // These are also kept in a list: whose content the state speaks of.
   void TrackId(uint32_t& id) {

@@ -16,7 +16,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr int kTries = 5;
+constexpr int kReadings = 5;
 constexpr size_t kMostPoints = 1 << 16;
 constexpr int kScaleBits = 32;
 
@@ -59,7 +59,7 @@ bool TicksAreTime() {
 void TickClock::Take() {
   Pair best;
   uint64_t narrowest = UINT64_MAX;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kReadings; ++i) {
     const uint64_t before = ReadTicks();
     const int64_t ns = NowNs();
     const uint64_t width = ReadTicks() - before;

@@ -41,7 +41,7 @@ size_t OwnWords(uint8_t kind) {
 void WireExtra::Clear() {
   args.clear();
   category = track = 0;
-  has_time = global = false;
+  has_time = on_queue = global = false;
   flow_in = flow_out = 0;
 }
 

@@ -22,6 +22,7 @@ struct WireExtra {
   uint32_t track = 0;     // id of a row the program made, 0: the thread's
   uint64_t time = 0;
   bool has_time = false;
+  bool on_queue = false;               // of a device; for who knows the track
   bool global = false;                 // its ids are known to others
   uint64_t flow_in = 0, flow_out = 0;  // as the program numbers them
   // Texts there was no room for, ever.

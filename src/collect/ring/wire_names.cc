@@ -1,5 +1,7 @@
 #include "collect/ring/wire_names.h"
 
+#include "trace/sources.h"
+
 namespace sonde {
 namespace {
 
@@ -15,16 +17,26 @@ WireNames::Label WireNames::Resolve(uint32_t id) {
   if (found && found->kind == NameKind::kText) {
     label.name = out_.Intern(found->cut ? found->text + " ..." : found->text);
   } else if (found && found->kind == NameKind::kLabel) {
-    // A label is made of texts, not of labels.
-    const auto text = [&](uint32_t part) {
-      const auto name = look_(part);
-      return name && name->kind == NameKind::kText ? Find(part).name : 0;
-    };
-    label = {text(found->name), text(found->category), found->color};
+    label = {TextOf(found->name), TextOf(found->category), found->color};
+    if (found->cls <= SONDE_CLASS_OPERATOR)
+      label.cls = static_cast<Event::Class>(found->cls);
+    label.source = SourceOf(found->source);
   }
   if (labels_.size() <= id) labels_.resize(id + 1);
   labels_[id] = {label, true};
   return label;
+}
+
+// A label is made of texts, not of labels.
+uint32_t WireNames::TextOf(uint32_t id) {
+  const auto name = look_(id);
+  return name && name->kind == NameKind::kText ? Find(id).name : 0;
+}
+
+uint32_t WireNames::SourceOf(uint32_t text) {
+  const uint32_t id = TextOf(text);
+  const std::string& who = out_.StringOf(id);
+  return who == source::kApi || OfCollector(who) ? 0 : id;
 }
 
 const RingName* WireNames::Thing(uint32_t id, NameKind kind) {

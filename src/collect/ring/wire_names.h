@@ -18,11 +18,13 @@ namespace sonde {
 // than it should, reads as nothing.
 class WireNames {
  public:
-  // What a name, or a label of name, category and colour, stands for.
+  // What a name, or a label of name, category and so on, stands for.
   struct Label {
     uint32_t name = 0;      // string ids of the trace
     uint32_t category = 0;  // 0: none
     uint32_t color = 0;     // 0xAARRGGBB, 0: none
+    Event::Class cls = Event::Class::kProgram;
+    uint32_t source = 0;  // string id; 0: the program
   };
   // How an id is looked up in the ring file, the first time it is met.
   using Look = std::function<std::optional<RingName>(uint32_t id)>;
@@ -33,6 +35,9 @@ class WireNames {
     return id < labels_.size() && labels_[id].known ? labels_[id].label
                                                     : Resolve(id);
   }
+  // String id of who speaks, by the id of a text; 0: the program. Nobody speaks
+  // in the collector's name.
+  uint32_t SourceOf(uint32_t text);
   // A row of the timeline or a clock; null if `id` is none. `text` of what it
   // returns is not set: Find(`name`) has it.
   const RingName* FindTrack(uint32_t id) { return Thing(id, NameKind::kTrack); }
@@ -44,6 +49,7 @@ class WireNames {
     bool known = false;
   };
   Label Resolve(uint32_t id);
+  uint32_t TextOf(uint32_t id);
   const RingName* Thing(uint32_t id, NameKind kind);
 
   TraceWriter& out_;

@@ -124,14 +124,10 @@ void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup) {
 uint32_t CgroupSampler::SeriesOf(Source& source, const CgroupValue& value) {
   for (const auto& [name, series] : source.series)
     if (name == value.name) return series;
-  Series row;
+  Series row = SampledSeries(value.name, source::kCgroups, out_);
   row.group = group_;
   row.scope = Series::Scope::kMachine;
-  row.name = out_.Intern(value.name);
   row.label = source.label;
-  row.unit = out_.Intern(value.unit);
-  row.kind = value.total ? Series::Kind::kTotal : Series::Kind::kGauge;
-  row.source = out_.Intern(source::kCgroups);
   const uint32_t series = out_.AddSeries(row);
   source.series.emplace_back(value.name, series);
   return series;
@@ -212,7 +208,7 @@ SourceState CheckCgroup() {
 
 constexpr SourceInfo kCgroup = {
     "cgroup", "use and limits of this container or service", CheckCgroup};
-constexpr SourceInfo kSources[] = {kCgroup};
+constexpr SourceInfo kCgroupSources[] = {kCgroup};
 
 // Ten times a second, for the cgroups that processes of the tree are in.
 class CgroupGatherer : public Gatherer {
@@ -243,6 +239,7 @@ class CgroupGatherer : public Gatherer {
 
 }  // namespace
 
-extern const GathererInfo kCgroupGatherer = {kSources, Make<CgroupGatherer>};
+extern const GathererInfo kCgroupGatherer = {kCgroupSources,
+                                             Make<CgroupGatherer>};
 
 }  // namespace sonde

@@ -15,16 +15,17 @@
 namespace sonde {
 
 // Reads the counters of the cgroups that the recorded processes run in, and of
-// those above them that have a limit of their own, as one counter group. A
+// the cgroups above that have a limit of their own, as one counter group. A
 // series' label is the cgroup.
 //
-//  - The root of a machine is none: its counters are the machine's.
-//  - A cgroup that vanishes ends its series; nothing else happens. A limit
-//    that is lifted ends its own.
-//  - At most kMostCgroups, and those above them, are read at a time, which
-//    bounds what it costs; full() says that there were more. One that vanishes
-//    leaves room for another once nothing above it is read for its sake. One
-//    that cannot be read takes none.
+//  - The root of a machine does not count as a cgroup: its counters are the
+//    machine's.
+//  - A cgroup that vanishes ends its series; nothing else happens. A limit that
+//    is lifted ends the series of the limit.
+//  - At most kMostCgroups, and the cgroups above them, are read at a time,
+//    which bounds the cost; full() says that there were more. A cgroup that
+//    vanishes leaves room for another once nothing above is read for its sake.
+//    A cgroup that cannot be read takes no room.
 //
 // One thread. Does not own the writer.
 class CgroupSampler {
@@ -51,8 +52,7 @@ class CgroupSampler {
     uint32_t label;
     std::vector<uint32_t> added;  // for whose sake, never empty
     ProcFile open = {};
-    // By the name of a value, the address of our own literal.
-    std::vector<std::pair<const char*, uint32_t>> series = {};
+    std::vector<std::pair<SeriesName, uint32_t>> series = {};
     bool ended = false;
   };
 
@@ -68,7 +68,7 @@ class CgroupSampler {
   TraceWriter& out_;
   const uint32_t group_;
   const std::string mountinfo_;
-  // Those that were added, numbered.
+  // Cgroups that were added, numbered.
   std::map<std::string, uint32_t, std::less<>> known_;
   uint32_t last_added_ = 0;
   std::vector<Source> sources_;

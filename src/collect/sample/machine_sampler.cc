@@ -19,7 +19,7 @@ int64_t NsPerTick() {
   return ns;
 }
 
-constexpr const char* kCoreCounters[] = {
+constexpr SeriesName kCoreCounters[] = {
     "cpu_user_ns",   "cpu_nice_ns", "cpu_system_ns", "cpu_idle_ns",
     "cpu_iowait_ns", "cpu_irq_ns",  "cpu_steal_ns"};
 
@@ -37,38 +37,23 @@ MachineSampler::MachineSampler(SampledRun& run)
       own_network_(OwnNetwork()),
       networks_{{own_network_, 0}} {}
 
-uint32_t MachineSampler::Find(const char* name, std::string_view label,
-                              const char* unit, Series::Kind kind,
-                              Series::Type type, ino_t network) {
+uint32_t MachineSampler::Find(SeriesName name, std::string_view label,
+                              ino_t network) {
   const auto [at, fresh] =
       series_.try_emplace(Key{name, std::string(label), network}, 0u);
   if (fresh) {
-    Series row;
+    Series row = SampledSeries(name, source::kMachine, out_);
     row.group = group_;
     row.scope = Series::Scope::kMachine;
-    row.name = out_.Intern(name);
     row.label = out_.Intern(label);
-    row.unit = out_.Intern(unit);
-    row.kind = kind;
-    row.type = type;
-    row.source = out_.Intern(source::kMachine);
     at->second = out_.AddSeries(row);
   }
   return at->second;
 }
 
-void MachineSampler::Total(const char* name, std::string_view label,
-                           const char* unit, uint64_t value, ino_t network) {
-  out_.Set(Find(name, label, unit, Series::Kind::kTotal, Series::Type::kInt,
-                network),
-           static_cast<int64_t>(value));
-}
-
-void MachineSampler::Gauge(const char* name, const char* unit,
-                           std::optional<uint64_t> value) {
-  if (!value) return;
-  out_.Set(Find(name, "", unit, Series::Kind::kGauge, Series::Type::kInt),
-           static_cast<int64_t>(*value));
+void MachineSampler::Put(SeriesName name, std::string_view label,
+                         std::optional<uint64_t> value, ino_t network) {
+  if (value) out_.Set(Find(name, label, network), static_cast<int64_t>(*value));
 }
 
 void MachineSampler::Poll(int64_t) {
@@ -86,8 +71,7 @@ void MachineSampler::Stop(int64_t) {
 void MachineSampler::Read(bool all) {
   FdBudget& budget = run_.budget;
   // A group exists once it has a series.
-  if (series_.empty())
-    Find("procs_running", "", "1", Series::Kind::kGauge, Series::Type::kInt);
+  if (series_.empty()) Find("procs_running", "");
   const int64_t now_ns = NowNs();
   const bool seldom = all || now_ns >= next_load_ns_;
   if (seldom) next_load_ns_ = now_ns + kNsPerSec - 50 * kNsPerMs;
@@ -101,24 +85,21 @@ void MachineSampler::Read(bool all) {
         pressure_cpu_.Read("/proc/pressure/cpu", budget, buffer_);
     no_pressure_ = cpu.empty();
     // The whole machine never waits for its CPUs as a whole: no "full".
-    PressureOf(cpu, "psi_cpu_some_ns", nullptr);
+    PressureOf(cpu, "psi_cpu_some_ns", std::nullopt);
     if (!no_pressure_) {
       PressureOf(pressure_io_.Read("/proc/pressure/io", budget, buffer_),
-                 "psi_io_some_ns", "psi_io_full_ns");
+                 "psi_io_some_ns", SeriesName("psi_io_full_ns"));
       PressureOf(
           pressure_memory_.Read("/proc/pressure/memory", budget, buffer_),
-          "psi_memory_some_ns", "psi_memory_full_ns");
+          "psi_memory_some_ns", SeriesName("psi_memory_full_ns"));
     }
   }
   if (seldom) {
     if (const auto load =
             ParseLoad1(load_.Read("/proc/loadavg", budget, buffer_)))
-      out_.SetDouble(
-          Find("load1", "", "1", Series::Kind::kGauge, Series::Type::kDouble),
-          *load);
-    if (const auto kills =
-            ParseOomKills(vmstat_.Read("/proc/vmstat", budget, buffer_)))
-      Total("oom_kills", "", "1", *kills);
+      out_.SetDouble(Find("load1", ""), *load);
+    Put("oom_kills", "",
+        ParseOomKills(vmstat_.Read("/proc/vmstat", budget, buffer_)));
     Shm();
   }
   out_.EndTick();
@@ -132,19 +113,17 @@ void MachineSampler::Cores(std::string_view text) {
       core_series_.resize(core.number + 1);
     auto& ids = core_series_[core.number];
     if (ids.empty())
-      for (const char* const name : kCoreCounters)
-        ids.push_back(Find(name, std::to_string(core.number), "ns",
-                           Series::Kind::kTotal, Series::Type::kInt));
+      for (const SeriesName name : kCoreCounters)
+        ids.push_back(Find(name, std::to_string(core.number)));
     const uint64_t values[] = {core.user,   core.nice, core.system, core.idle,
                                core.iowait, core.irq,  core.steal};
     for (size_t i = 0; i < std::size(values); ++i)
       out_.Set(ids[i], static_cast<int64_t>(
                            values[i] * static_cast<uint64_t>(NsPerTick())));
   }
-  if (machine_.context_switches)
-    Total("context_switches", "", "1", *machine_.context_switches);
-  Gauge("procs_running", "1", machine_.running);
-  Gauge("procs_blocked", "1", machine_.blocked);
+  Put("context_switches", "", machine_.context_switches);
+  Put("procs_running", "", machine_.running);
+  Put("procs_blocked", "", machine_.blocked);
 }
 
 int64_t MachineSampler::BusyNs() const {
@@ -156,12 +135,12 @@ int64_t MachineSampler::BusyNs() const {
 
 void MachineSampler::Memory(std::string_view text) {
   const MemInfo memory = ParseMemInfo(text);
-  Gauge("mem_total_bytes", "bytes", memory.total);
-  Gauge("mem_free_bytes", "bytes", memory.free);
-  Gauge("mem_available_bytes", "bytes", memory.available);
-  Gauge("mem_cached_bytes", "bytes", memory.cached);
-  Gauge("swap_total_bytes", "bytes", memory.swap_total);
-  Gauge("swap_free_bytes", "bytes", memory.swap_free);
+  Put("mem_total_bytes", "", memory.total);
+  Put("mem_free_bytes", "", memory.free);
+  Put("mem_available_bytes", "", memory.available);
+  Put("mem_cached_bytes", "", memory.cached);
+  Put("swap_total_bytes", "", memory.swap_total);
+  Put("swap_free_bytes", "", memory.swap_free);
 }
 
 void MachineSampler::Shm() {
@@ -178,19 +157,19 @@ void MachineSampler::Shm() {
       room.f_blocks == 0)
     return;
   const uint64_t free = std::min(room.f_bfree, room.f_blocks);
-  Gauge("shm_used_bytes", "bytes", (room.f_blocks - free) * room.f_frsize);
-  Gauge("shm_total_bytes", "bytes", room.f_blocks * room.f_frsize);
+  Put("shm_used_bytes", "", (room.f_blocks - free) * room.f_frsize);
+  Put("shm_total_bytes", "", room.f_blocks * room.f_frsize);
 }
 
 void MachineSampler::Disks(std::string_view text) {
   no_disks_ = text.empty();
   ParseDiskStats(text, disks_);
   for (const DiskStat& disk : disks_) {
-    Total("disk_read_bytes", disk.name, "bytes", disk.read_bytes);
-    Total("disk_write_bytes", disk.name, "bytes", disk.write_bytes);
-    Total("disk_reads", disk.name, "1", disk.reads);
-    Total("disk_writes", disk.name, "1", disk.writes);
-    Total("disk_busy_ns", disk.name, "ns", disk.busy_ns);
+    Put("disk_read_bytes", disk.name, disk.read_bytes);
+    Put("disk_write_bytes", disk.name, disk.write_bytes);
+    Put("disk_reads", disk.name, disk.reads);
+    Put("disk_writes", disk.name, disk.writes);
+    Put("disk_busy_ns", disk.name, disk.busy_ns);
   }
 }
 
@@ -243,19 +222,18 @@ void MachineSampler::Network(ino_t network, std::string_view text) {
   ParseNetDev(text, interfaces_);
   for (const NetStat& net : interfaces_) {
     const std::string label = LabelOf(network, net.name);
-    Total("net_rx_bytes", label, "bytes", net.rx_bytes, network);
-    Total("net_tx_bytes", label, "bytes", net.tx_bytes, network);
-    Total("net_rx_packets", label, "1", net.rx_packets, network);
-    Total("net_tx_packets", label, "1", net.tx_packets, network);
+    Put("net_rx_bytes", label, net.rx_bytes, network);
+    Put("net_tx_bytes", label, net.tx_bytes, network);
+    Put("net_rx_packets", label, net.rx_packets, network);
+    Put("net_tx_packets", label, net.tx_packets, network);
   }
 }
 
-void MachineSampler::PressureOf(std::string_view text, const char* some,
-                                const char* full) {
+void MachineSampler::PressureOf(std::string_view text, SeriesName some,
+                                std::optional<SeriesName> full) {
   const Pressure pressure = ParsePressure(text);
-  if (pressure.some_ns) Total(some, "", "ns", *pressure.some_ns);
-  if (pressure.full_ns && full != nullptr)
-    Total(full, "", "ns", *pressure.full_ns);
+  Put(some, "", pressure.some_ns);
+  if (full) Put(*full, "", pressure.full_ns);
 }
 
 }  // namespace sonde

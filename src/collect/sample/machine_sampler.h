@@ -10,6 +10,7 @@
 #include "collect/proc/machine_files.h"
 #include "collect/proc/proc_file.h"
 #include "collect/sample/sampled_run.h"
+#include "trace/series_list.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -37,9 +38,9 @@ class MachineSampler : public Gatherer {
 
  private:
   struct Key {
-    const char* name;  // one of our own literals: told apart by address
+    SeriesName name;
     std::string label;
-    ino_t network = 0;  // that it is of, if it is of one
+    ino_t network = 0;  // namespace of a network series, else 0
     auto operator<=>(const Key&) const = default;
   };
 
@@ -58,12 +59,11 @@ class MachineSampler : public Gatherer {
   void Networks();
   void Network(ino_t network, std::string_view text);
   std::string LabelOf(ino_t network, std::string_view name);
-  void PressureOf(std::string_view text, const char* some, const char* full);
-  uint32_t Find(const char* name, std::string_view label, const char* unit,
-                Series::Kind kind, Series::Type type, ino_t network = 0);
-  void Total(const char* name, std::string_view label, const char* unit,
-             uint64_t value, ino_t network = 0);
-  void Gauge(const char* name, const char* unit, std::optional<uint64_t> value);
+  void PressureOf(std::string_view text, SeriesName some,
+                  std::optional<SeriesName> full);
+  uint32_t Find(SeriesName name, std::string_view label, ino_t network = 0);
+  void Put(SeriesName name, std::string_view label,
+           std::optional<uint64_t> value, ino_t network = 0);
 
   SampledRun& run_;
   TraceWriter& out_;

@@ -74,7 +74,7 @@ constexpr SourceInfo kDisks = {"disks", "bytes, calls and busy time of disks",
                                CheckDisks};
 constexpr SourceInfo kNetwork = {"network", "bytes and packets of interfaces",
                                  CheckNetwork};
-constexpr SourceInfo kSources[] = {
+constexpr SourceInfo kMachineSources[] = {
     {"cores", "use of each core", CheckCores},
     {"memory", "memory and swap of the machine", CheckMemory},
     kPressure,
@@ -96,6 +96,7 @@ std::vector<NotCollected> MachineSampler::not_collected() const {
   return out;
 }
 
-extern const GathererInfo kMachineGatherer = {kSources, Make<MachineSampler>};
+extern const GathererInfo kMachineGatherer = {kMachineSources,
+                                              Make<MachineSampler>};
 
 }  // namespace sonde

@@ -24,7 +24,8 @@ constexpr int64_t kShare = 500;  // at most 1/500 of the time
 constexpr double kBusyCores = 0.25;
 // Fewer cores are not worth a name.
 constexpr double kLeastCores = 0.05;
-constexpr size_t kMostTold = 3;
+// Three are named; the fourth says that there were more.
+constexpr size_t kMostTold = 4;
 // Names are chosen by others: of those there may be any number.
 constexpr size_t kMostNames = 1024;
 
@@ -170,7 +171,7 @@ SourceState CheckNeighbours() {
       "docker run --pid host ...");
 }
 
-constexpr SourceInfo kSources[] = {
+constexpr SourceInfo kNeighbourSources[] = {
     {"neighbours", "names of other programs that use the cores",
      CheckNeighbours}};
 
@@ -204,7 +205,7 @@ class NeighboursGatherer : public Gatherer {
 
 }  // namespace
 
-extern const GathererInfo kNeighboursGatherer = {kSources,
+extern const GathererInfo kNeighboursGatherer = {kNeighbourSources,
                                                  Make<NeighboursGatherer>};
 
 }  // namespace sonde

@@ -13,7 +13,7 @@
 namespace sonde {
 
 // Finds out which other programs use the cores, by the names of their commands:
-// the three that used most, in cores, over the time that was looked at.
+// the four that used most, in cores, over the time that was looked at.
 //
 //  - Nobody looks while others use a quarter of a core or less. Else the first
 //    look is after one second, the next after three, then every five seconds;

@@ -50,9 +50,9 @@ class NeighboursTest : public testing::Test {
   int64_t now_ns_ = 1000 * kNsPerSec, others_ns_ = 0;
 };
 
-TEST_F(NeighboursTest, TheThreeLargestAreToldByName) {
+TEST_F(NeighboursTest, TheFourLargestAreToldByName) {
   Check(0, 0);
-  for (pid_t pid = 10; pid < 15; ++pid)
+  for (pid_t pid = 10; pid < 16; ++pid)
     Put(pid, "p" + std::to_string(pid), 100);
   EXPECT_FALSE(Check(1, 1.5)) << "there is nothing to compare with";
   Put(10, "p10", 100.4);
@@ -60,11 +60,13 @@ TEST_F(NeighboursTest, TheThreeLargestAreToldByName) {
   Put(12, "p12", 100.02);
   Put(13, "p13", 100.3);
   Put(14, "p14", 100.2);
+  Put(15, "p15", 100.12);
   EXPECT_TRUE(Check(2, 1.5));
   EXPECT_EQ(text_,
             "[{\"cores\":0.9,\"name\":\"p11\"},"
             "{\"cores\":0.2,\"name\":\"p10\"},"
-            "{\"cores\":0.15,\"name\":\"p13\"}]");
+            "{\"cores\":0.15,\"name\":\"p13\"},"
+            "{\"cores\":0.1,\"name\":\"p14\"}]");
 }
 
 TEST_F(NeighboursTest, ProcessesOfOneNameAreOne) {

@@ -17,8 +17,8 @@ namespace sonde {
 // What the samplers of one recording share: where they write to, whom they
 // follow, and what one of them tells the others. Does not own writer and tree.
 struct SampledRun {
-  // `cgroup` is /proc/PID/cgroup of what is recorded. Empty: that is the whole
-  // machine, and none of its cgroups is the run's.
+  // `cgroup` is /proc/PID/cgroup of what is recorded. Empty: the whole machine
+  // is recorded, and no cgroup is the run's.
   SampledRun(TraceWriter& writer, ProcessTree& process_tree, double rate,
              std::string cgroup_text);
 
@@ -29,7 +29,7 @@ struct SampledRun {
   ProcessTree& tree;
   const double rate_hz;
   const std::string cgroup;
-  // How early a tick may come: it is the one due all the same.
+  // A tick that comes this much early is the tick that was due all the same.
   const int64_t slack_ns;
   FdBudget budget;
   ProcessPlaces places;

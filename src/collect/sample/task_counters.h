@@ -1,5 +1,4 @@
-// What is sampled of a process and of a thread: the names of the series, their
-// units, and how often each is read.
+// What is sampled of a process and of a thread, and how often.
 
 #ifndef SONDE_COLLECT_SAMPLE_TASK_COUNTERS_H_
 #define SONDE_COLLECT_SAMPLE_TASK_COUNTERS_H_
@@ -8,22 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trace/model.h"
+#include "trace/series_list.h"
 
 namespace sonde {
 
-// How often a counter is read. Those of one pace are one group of the trace.
+// How often a counter is read. Counters of one pace are one group of the trace.
 enum Pace : size_t { kEveryTick, kSeldom, kPaces };
 
 // One series of each process or thread.
 struct Counter {
-  const char* name;
-  const char* unit;
-  Series::Kind kind;
+  SeriesName name;
   Pace pace;
 };
-inline constexpr auto kTotal = Series::Kind::kTotal;
-inline constexpr auto kGauge = Series::Kind::kGauge;
 
 // Where a counter stands in its table.
 enum ProcessCounter : size_t {
@@ -49,25 +44,25 @@ enum ProcessCounter : size_t {
   kProcessCounters,
 };
 inline constexpr std::array<Counter, kProcessCounters> kProcessTable = {{
-    {"cpu_ns", "ns", kTotal, kEveryTick},
-    {"cpu_user_ns", "ns", kTotal, kEveryTick},
-    {"cpu_system_ns", "ns", kTotal, kEveryTick},
-    {"minor_faults", "1", kTotal, kEveryTick},
-    {"major_faults", "1", kTotal, kEveryTick},
-    {"read_chars", "bytes", kTotal, kEveryTick},
-    {"write_chars", "bytes", kTotal, kEveryTick},
-    {"read_calls", "1", kTotal, kEveryTick},
-    {"write_calls", "1", kTotal, kEveryTick},
-    {"read_bytes", "bytes", kTotal, kEveryTick},
-    {"write_bytes", "bytes", kTotal, kEveryTick},
-    {"rss_bytes", "bytes", kGauge, kEveryTick},
-    {"threads", "1", kGauge, kEveryTick},
-    {"voluntary_switches", "1", kTotal, kSeldom},
-    {"involuntary_switches", "1", kTotal, kSeldom},
-    {"pss_bytes", "bytes", kGauge, kSeldom},
-    {"rss_file_bytes", "bytes", kGauge, kSeldom},
-    {"blocked_ns", "ns", kTotal, kSeldom},
-    {"sync_ns", "ns", kTotal, kSeldom},
+    {"cpu_ns", kEveryTick},
+    {"cpu_user_ns", kEveryTick},
+    {"cpu_system_ns", kEveryTick},
+    {"minor_faults", kEveryTick},
+    {"major_faults", kEveryTick},
+    {"read_chars", kEveryTick},
+    {"write_chars", kEveryTick},
+    {"read_calls", kEveryTick},
+    {"write_calls", kEveryTick},
+    {"read_bytes", kEveryTick},
+    {"write_bytes", kEveryTick},
+    {"rss_bytes", kEveryTick},
+    {"threads", kEveryTick},
+    {"voluntary_switches", kSeldom},
+    {"involuntary_switches", kSeldom},
+    {"pss_bytes", kSeldom},
+    {"rss_file_bytes", kSeldom},
+    {"blocked_ns", kSeldom},
+    {"sync_ns", kSeldom},
 }};
 
 enum ThreadCounter : size_t {
@@ -80,12 +75,12 @@ enum ThreadCounter : size_t {
   kThreadCounters,
 };
 inline constexpr std::array<Counter, kThreadCounters> kThreadTable = {{
-    {"cpu_ns", "ns", kTotal, kEveryTick},
-    {"wait_ns", "ns", kTotal, kEveryTick},
-    {"voluntary_switches", "1", kTotal, kSeldom},
-    {"involuntary_switches", "1", kTotal, kSeldom},
-    {"blocked_ns", "ns", kTotal, kSeldom},
-    {"sleeps_in", "1", kGauge, kSeldom},
+    {"cpu_ns", kEveryTick},
+    {"wait_ns", kEveryTick},
+    {"voluntary_switches", kSeldom},
+    {"involuntary_switches", kSeldom},
+    {"blocked_ns", kSeldom},
+    {"sleeps_in", kSeldom},
 }};
 
 }  // namespace sonde

@@ -26,8 +26,9 @@ namespace sonde {
 // wake-up, with the true time of the reading.
 //
 //  - A process whose CPU clock did not move since the last tick costs one clock
-//    read and no file. One that used less than 2 % of a core since its files
-//    were read has its CPU time in every tick and the rest four times a second.
+//    read and no file. A process that used less than 2 % of a core since its
+//    files were read has its CPU time in every tick and the rest four times a
+//    second.
 //  - A value that cannot be read is absent, never 0.
 //  - Tells the run what the tree has used, and which processes ran.
 //
@@ -101,14 +102,10 @@ uint32_t TaskSampler::SeriesOf(const std::array<Counter, n>& table,
                                std::array<uint32_t, n>& series, size_t counter,
                                Series::Scope scope, uint32_t scope_id) {
   if (series[counter] == 0) {
-    Series row;
+    Series row = SampledSeries(table[counter].name, source::kTasks, out_);
     row.group = groups_[table[counter].pace];
     row.scope = scope;
     row.scope_id = scope_id;
-    row.name = out_.Intern(table[counter].name);
-    row.unit = out_.Intern(table[counter].unit);
-    row.kind = table[counter].kind;
-    row.source = out_.Intern(source::kTasks);
     series[counter] = out_.AddSeries(row);
   }
   return series[counter];

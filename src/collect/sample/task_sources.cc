@@ -79,8 +79,8 @@ constexpr SourceInfo kIoSource = {
     "process I/O", "bytes read and written by each process", CheckIo};
 constexpr SourceInfo kPssSource = {
     "PSS", "memory of each process, shared pages shared", CheckPss};
-constexpr SourceInfo kSources[] = {kTimesSource, kStatesSource, kIoSource,
-                                   kPssSource};
+constexpr SourceInfo kTaskSources[] = {kTimesSource, kStatesSource, kIoSource,
+                                       kPssSource};
 
 }  // namespace
 
@@ -98,6 +98,6 @@ std::vector<NotCollected> TaskSampler::not_collected() const {
   return out;
 }
 
-extern const GathererInfo kTaskGatherer = {kSources, Make<TaskSampler>};
+extern const GathererInfo kTaskGatherer = {kTaskSources, Make<TaskSampler>};
 
 }  // namespace sonde

@@ -13,9 +13,9 @@
 namespace sonde {
 namespace {
 
-constexpr int64_t kEveryNs = 100 * kNsPerMs;
+constexpr int64_t kLookEveryNs = 100 * kNsPerMs;
 constexpr int64_t kLongestNs = 2 * kNsPerSec;
-constexpr int64_t kShare = 1000;  // at most 1/1000 of the time
+constexpr int64_t kStatesShare = 1000;  // at most 1/1000 of the time
 constexpr int64_t kMostCreditNs = 2 * kNsPerMs;
 // The first look at a process of thousands of threads opens as many files.
 // Those that follow cost far less: it need not be paid for in full.
@@ -74,12 +74,12 @@ std::span<const StateChange> ThreadStates::Tick(
     std::map<uint32_t, ProcessState>& processes, FdBudget& budget) {
   changes_.clear();
   if (now_ns + slack_ns < next_ns_ || processes.empty()) return {};
-  next_ns_ = now_ns + kEveryNs;
+  next_ns_ = now_ns + kLookEveryNs;
   now_ns_ = now_ns;
   files_ns_ = files_ns;
-  if (last_ns_ == 0) last_ns_ = now_ns - kEveryNs;
+  if (last_ns_ == 0) last_ns_ = now_ns - kLookEveryNs;
   credit_ns_ =
-      std::min(kMostCreditNs, credit_ns_ + (now_ns - last_ns_) / kShare);
+      std::min(kMostCreditNs, credit_ns_ + (now_ns - last_ns_) / kStatesShare);
   last_ns_ = now_ns;
   for (auto& [number, process] : processes)
     if (AtRest(process)) process.looks.known_ns = now_ns;

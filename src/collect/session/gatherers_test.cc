@@ -291,7 +291,7 @@ TEST(Gatherers, ReadsTheTargetsSharedMemoryAndOomKills) {
   const uint32_t kills =
       trace.FindSeries("oom_kills", Series::Scope::kMachine, 0);
   EXPECT_NE(kills, 0u);
-  if (!may_mount) GTEST_SKIP() << "no mount can be made";
+  if (!may_mount) GTEST_SKIP() << "needs the right to mount a file system";
   const uint32_t total =
       trace.FindSeries("shm_total_bytes", Series::Scope::kMachine, 0);
   const uint32_t used =

@@ -31,7 +31,7 @@ std::string ToText(const Json& json) {
 }
 
 // Machines with many mounts or cores have files of some megabytes.
-std::optional<std::string> ReadText(const std::string& path) {
+std::optional<std::string> ReadIfThere(const std::string& path) {
   auto text = ReadFile(path, 4 << 20);
   if (!text.ok()) return std::nullopt;
   return text.Take();
@@ -39,7 +39,7 @@ std::optional<std::string> ReadText(const std::string& path) {
 
 // The name of the CPU, however this architecture spells it.
 std::string CpuModel() {
-  const std::string text = ReadText("/proc/cpuinfo").value_or("");
+  const std::string text = ReadIfThere("/proc/cpuinfo").value_or("");
   for (const std::string_view key :
        {"model name", "Processor", "cpu model", "Hardware", "CPU part"}) {
     TextScanner in(text);
@@ -87,7 +87,9 @@ void PutEnvironment(TraceWriter& out, bool values) {
 
 }  // namespace
 
-std::string OwnCgroup() { return ReadText("/proc/self/cgroup").value_or(""); }
+std::string OwnCgroup() {
+  return ReadIfThere("/proc/self/cgroup").value_or("");
+}
 
 void WriteIdentity(TraceWriter& out, pid_t pid, const std::string& cgroup,
                    bool environment_values) {
@@ -105,12 +107,13 @@ void WriteIdentity(TraceWriter& out, pid_t pid, const std::string& cgroup,
   if (const int allowed = AllowedCores(pid); allowed > 0)
     out.PutMeta("allowed_cores", std::to_string(allowed));
   // On kernels that lack the file there are no autogroups.
-  if (const auto text = ReadText("/proc/sys/kernel/sched_autogroup_enabled"))
+  if (const auto text = ReadIfThere("/proc/sys/kernel/sched_autogroup_enabled"))
     out.PutMeta("sched_autogroup", text->substr(0, text->find('\n')));
-  const MemInfo memory = ParseMemInfo(ReadText("/proc/meminfo").value_or(""));
+  const MemInfo memory =
+      ParseMemInfo(ReadIfThere("/proc/meminfo").value_or(""));
   if (memory.total) out.PutMeta("memory_bytes", std::to_string(*memory.total));
   const CgroupLimits limits = FindCgroupLimits(
-      cgroup, ReadText("/proc/self/mountinfo").value_or(""), ReadText);
+      cgroup, ReadIfThere("/proc/self/mountinfo").value_or(""), ReadIfThere);
   if (!limits.path.empty()) out.PutMeta("cgroup", limits.path);
   if (limits.memory_bytes)
     out.PutMeta("memory_limit_bytes", std::to_string(*limits.memory_bytes));

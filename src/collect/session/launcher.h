@@ -13,11 +13,11 @@
 namespace sonde {
 
 // A command that has been forked and waits at a gate before its exec, so that
-// what observes it is in place before its first instruction.
+// its observers are in place before its first instruction.
 //
-//  - It finds everything as without us: descriptors, working directory, umask,
-//    limits, process group, terminal, signal mask and dispositions. Its
-//    environment has SONDE_SESSION more.
+//  - The command finds everything as without us: descriptors, working
+//    directory, umask, limits, process group, terminal, signal mask and
+//    dispositions. Its environment has SONDE_SESSION more.
 //  - PATH is searched, and a file without "#!" run by the shell, as execvp
 //  does.
 //  - If this process is killed while the command waits, the command starts all

@@ -31,10 +31,7 @@ int64_t MicrosToNs(const timeval& t) {
 
 Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
                      const Options& options)
-    : target_(options.target),
-      out_(std::move(out)),
-      root_(root),
-      started_ns_(NowNs()) {
+    : target_(options.target), out_(std::move(out)), started_ns_(NowNs()) {
   sealed_ns_ = started_ns_;
   const std::string cgroup =
       target_ != nullptr ? target_->cgroup() : OwnCgroup();

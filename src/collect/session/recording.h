@@ -25,8 +25,8 @@ namespace sonde {
 // the end of the trace; or of processes that run already.
 //
 //  - Nothing here waits or prints; the session's loop says when.
-//  - A trace that can no longer be written shows in failure() and takes in
-//    nothing more. End() still finishes it.
+//  - When the trace can no longer be written, failure() says so and nothing
+//    more is taken in. End() still finishes the trace.
 //
 // One thread. Owns the writer, the tree and the other gatherers.
 class Recording {
@@ -40,7 +40,8 @@ class Recording {
     bool all_args = false;
     bool environment_values = false;
     // Look for the moment when the program's start-up is over. All is recorded;
-    // the moment is written down, and the report judges what comes after it.
+    // the moment is written down, and the report judges the time after that
+    // moment.
     bool find_steady = false;
   };
 
@@ -53,22 +54,23 @@ class Recording {
 
   // Takes in what happened in the tree.
   void Poll(int64_t now_ns) { tree_->Poll(now_ns); }
-  // Poll(), and the counters unless paused. Returns true if they were read.
+  // Poll(), and the counters unless paused. Returns true if counters were read.
   bool Tick(int64_t now_ns);
-  // What programs say about themselves: when it is to be read next, and to read
-  // it.
+  // What programs say about themselves: when their rings are to be read next,
+  // and to read them.
   int64_t next_drain_ns() const;
   void Drain(int64_t now_ns);
-  // Makes it safe against our death. Cuts chunks as well when it is time to.
+  // Makes what was taken in safe against our death. Also cuts chunks when they
+  // are due.
   void Flush(int64_t now_ns);
   // The collector did not run from `from_ns` to `to_ns`.
   void Stalled(int64_t from_ns, int64_t to_ns, int64_t missed_ticks);
 
-  // False: it was paused (not paused) already.
+  // False: the recording was paused (not paused) already.
   bool Pause(int64_t now_ns);
   bool Resume(int64_t now_ns);
-  // Pause(), as planned for `delay_ns`. The trace tells it from its begin on:
-  // whoever dies in the delay leaves no other word of it.
+  // Pause(), as planned for `delay_ns`. The trace tells of the delay from its
+  // begin on, for a collector that dies in the delay can tell no more.
   void Delay(int64_t now_ns, int64_t delay_ns);
   void Mark(int64_t now_ns, std::string_view text);
 
@@ -76,7 +78,7 @@ class Recording {
 
   // The trace is whole on disk after this. Only once; nothing may follow.
   // `ended_ns` is when the run was over, which may be a little before.
-  // `ended_by` is the word for what ended it.
+  // `ended_by` is the word for what ended the recording.
   Status End(int64_t now_ns, int64_t ended_ns, const char* ended_by);
 
   // What is watched is not there any more.
@@ -108,7 +110,6 @@ class Recording {
   std::unique_ptr<Gatherers> gatherers_;
   std::unique_ptr<TargetRings> rings_;  // null: could not be made
   std::string rings_why_;
-  pid_t root_;
   bool root_ended_ = false;
   int64_t root_ended_ns_ = 0;
   uint32_t track_ = 0;

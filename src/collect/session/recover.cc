@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "collect/ring/target_rings.h"
 #include "collect/tree/recorded_tree.h"
@@ -82,8 +83,8 @@ class Unfinished {
 // What was lost before the trace was recovered; its journal will not come back.
 void TellLosses(const TraceReader& reader, const Copied& copied,
                 TraceWriter& out) {
-  if (reader.lost_journal())
-    out.AddLoss({reader.lost_journal()->reason,
+  if (reader.lost_end())
+    out.AddLoss({"journal",
                  "the newest part of the recording: it was recovered without "
                  "its journal"});
   for (const Damage& damage : copied.damages) out.AddLoss(LossOf(damage));
@@ -102,6 +103,14 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
   TRY(const TraceReader reader, TraceReader::Open(trace));
   const AllRows rows(reader, /*with_args=*/false);
   TRY_OK(rows.status(trace));
+  // Who has told the end was not killed before it.
+  if (dir == nullptr &&
+      (reader.cut() || (reader.lost_end() && rows.meta.contains("ended_ns"))))
+    return Error{Error::Kind::kNotFound,
+                 Printable(trace) +
+                     ": it was cut or not copied whole, there is nothing to "
+                     "recover from",
+                 "copy it again; what is left can be reported"};
   Recovered result;
   std::optional<RingsState> state;
   if (dir == nullptr)

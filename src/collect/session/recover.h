@@ -21,14 +21,16 @@ struct Recovered {
 // journal and in the rings of the session `dir` (null: there is none), programs
 // that still run included, is put together and written to `output`.
 //
-//  - Nothing is in it twice, and no record that a program had written is
-//    missing, but for those the rings had no room for, which are counted.
+//  - Nothing is in the output twice, and no record that a program had written
+//    is missing, but for those the rings had no room for, which are counted.
 //  - Slices that were open end with the last sign of life of their process, or
 //    now if it still runs, flagged unfinished.
-//  - Nothing is touched until the new one is whole. `output` may be the same
-//    path: then it takes its place, and the journal goes away. Paths are
-//    compared as they are written.
-//  - A trace that somebody still writes is refused.
+//  - Nothing is touched until the new file is whole. `output` may be the path
+//    of the trace: then the new file takes its place, and the journal goes
+//    away. Paths are compared as they are written.
+//  - A trace that somebody still writes is refused, and a trace that was cut:
+//    the file ends in the middle or has told its end, without a journal and a
+//    session.
 //
 // Programs that still run record no more. Call RaiseFileLimit() first.
 Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,

@@ -14,10 +14,10 @@ struct SessionResult {
   int wait_status = 0;
 };
 
-// Starts the command, records it, and returns when it has ended.
+// Starts the command, records it, and returns when the command has ended.
 //
 //  - An Error means that the command was never started. After the start nothing
-//    that happens to the recording touches it.
+//    that happens to the recording touches the command.
 //  - Signals sent to this process alone are passed on to the command.
 //  - The trace is whole when this returns, or as whole as its disk allowed.
 //
@@ -25,9 +25,9 @@ struct SessionResult {
 // open files. Call HoldStandardFds() first.
 Result<SessionResult> RunSession(const SessionOptions& options);
 
-// Records options.recording.target until it is gone, the time is over, the stop
-// file appears, somebody asks for the end or sends SIGINT, SIGTERM, SIGHUP or
-// SIGQUIT. An Error means that there is no recording.
+// Records options.recording.target until the target is gone, the time is over,
+// the stop file appears, somebody asks for the end or sends SIGINT, SIGTERM,
+// SIGHUP or SIGQUIT. An Error means that there is no recording.
 //
 // Otherwise as RunSession().
 Status WatchSession(const SessionOptions& options);

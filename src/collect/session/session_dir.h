@@ -52,7 +52,7 @@ class SessionDir {
   bool Remove();
   // Dead ones that stay, for the same reason, as Create() has just seen.
   const std::vector<std::string>& left() const { return left_; }
-  // It stays, for another to take over.
+  // The directory stays, for another process to take over.
   void Keep();
 
  private:
@@ -70,8 +70,8 @@ Result<SessionInfo> FindSession(const std::string& dir);
 
 // Every live session of this user that lies where sessions are looked for.
 std::vector<SessionInfo> LiveSessions();
-// Those whose maker was killed. Also beside the trace `trace`, if that is not
-// empty.
+// Sessions whose collector was killed; also one beside the trace `trace`, if
+// that is not empty.
 std::vector<SessionInfo> DeadSessions(const std::string& trace);
 
 }  // namespace sonde

@@ -24,12 +24,13 @@ namespace sonde {
 
 // Waits for everything at once while the command runs: the next tick, the tree,
 // signals, the control socket, the command's end. Where a target is watched
-// there is no command to wait for: it ends with the recording.
+// there is no command to wait for: the loop ends with the recording.
 //
 //  - Ticks keep to their schedule; if this process was held up for more than a
 //    second, the gap becomes a loss.
-//  - However fast the tree grows, it is polled at most once a millisecond.
-//  - Without a recording (stopped, failed) it costs nothing and still waits.
+//  - The tree is polled at most once a millisecond, however fast it grows.
+//  - Without a recording (stopped, failed) the loop costs nothing and still
+//    waits.
 //
 // One thread. `options` and `signals` must live as long. `root` is the command,
 // 0 if a target is watched.
@@ -70,7 +71,7 @@ class SessionLoop {
   bool RootHasEnded() const;
   void CheckRoot();
   bool Finished() const;
-  // The moments of its life that have come: the end of the delay, the end.
+  // The moments of the recording that have come: the end of the delay, the end.
   void CheckLife(int64_t now_ns);
   std::optional<End> EndDue(int64_t now_ns) const;
   std::string Explain(End by) const;
@@ -99,8 +100,8 @@ class SessionLoop {
   int64_t last_poll_ns_ = 0;
   int64_t last_flush_ns_ = 0;
   std::vector<int> woken_;  // descriptors of the tree to be armed again
-  // Signals whose sender has ended: the tree may yet say that it was one of
-  // its own.
+  // Signals whose sender has ended: the tree may yet say that the sender was
+  // one of its processes.
   std::vector<std::pair<int64_t, signalfd_siginfo>> deferred_;
   bool root_running_;
   bool told_to_end_ = false;  // a watch, by a signal

@@ -19,7 +19,7 @@ namespace {
 
 SourceState CheckSessionDir() {
   // At most a twentieth of a memory file system is taken.
-  constexpr double kShare = 0.05;
+  constexpr double kPartOfRoom = 0.05;
   constexpr double kLeastBytes = 1 << 20;
   const char* const given = std::getenv("XDG_RUNTIME_DIR");
   for (const std::string& path :
@@ -29,7 +29,7 @@ SourceState CheckSessionDir() {
         ::access(path.c_str(), W_OK) != 0)
       continue;
     const double bytes = static_cast<double>(room.f_bavail) *
-                         static_cast<double>(room.f_frsize) * kShare;
+                         static_cast<double>(room.f_frsize) * kPartOfRoom;
     if (bytes >= kLeastBytes)
       return SourceState::Works(path + ", up to " + FormatBytes(bytes));
   }

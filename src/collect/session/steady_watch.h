@@ -10,33 +10,33 @@
 
 namespace sonde {
 
-// When the start-up of a program was over, if it was, and why that is said:
-// "the CPU has kept 3.5 cores for 3.00 s".
+// When the start-up of a program was over, if ever, and the reason: "the CPU
+// has kept 3.5 cores for 3.00 s".
 struct SteadyWork {
-  std::optional<int64_t> from_ns;  // nothing: it never was
+  std::optional<int64_t> from_ns;  // nothing: the start-up never ended
   std::string why;
 };
 
-// Says while a program runs that it does now what it was started for: its
-// start-up is over and its level stays.
+// Says while a program runs that it does now what it was started for: the
+// program's start-up is over and its level stays.
 //
 //  - The level is that of the accelerator once it works, else the CPU's. While
 //    an accelerator is there and idle, the CPU is not believed for 30 s: the
 //    program may still be loading.
-//  - It is steady if two stretches of time after each other, each a fifth of
-//    the time so far but at least 1.5 s, have means within 15 %, are at least
-//    half of the highest second so far, and I/O neither doubles nor halves
-//    between them (below 1 MB/s it does not matter). A program that works in
-//    steps is steady when the stretches are a few steps long.
+//  - The program is steady if two stretches of time after each other, each a
+//    fifth of the time so far but at least 1.5 s, have means within 15 %, are
+//    at least half of the highest second so far, and I/O neither doubles nor
+//    halves between them (below 1 MB/s I/O does not matter). A program that
+//    works in steps is steady when the stretches are a few steps long.
 //  - An accelerator that falls silent tells nothing of the time before: the
 //    watch begins anew.
-//  - It cannot look ahead: a start-up at one level for long is taken for
+//  - The watch cannot look ahead: a long start-up at one level is taken for
 //    steady work.
 //
 // Keeps at most 1024 moments, however long it watches. Not thread-safe.
 class SteadyWatch {
  public:
-  // After `give_up_ns` without a steady level it says so and ends.
+  // After `give_up_ns` without a steady level the watch says so and ends.
   explicit SteadyWatch(int64_t give_up_ns = 120 * kNsPerSec)
       : give_up_ns_(give_up_ns) {}
 

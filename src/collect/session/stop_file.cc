@@ -33,9 +33,14 @@ Error Refuse(const std::string& path, const std::string& why) {
 
 // Where `path` is, whatever links lead to it, also if nothing is there yet.
 std::filesystem::path PlaceOf(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel
   std::error_code failure;
-  auto place = std::filesystem::weakly_canonical(path, failure);
-  return failure ? std::filesystem::path(path) : place;
+  std::filesystem::path end = path;
+  // A link to what is not there yet is not followed by weakly_canonical.
+  for (int i = 0; i < kMostLinks && is_symlink(end, failure); ++i)
+    end = end.parent_path() / read_symlink(end, failure);
+  auto place = std::filesystem::weakly_canonical(end, failure);
+  return failure ? end : place;
 }
 
 }  // namespace
@@ -61,10 +66,11 @@ Result<StopFile> StopFile::Prepare(std::string path, bool awaited) {
     return StopFile(std::move(path));
   }
   if (S_ISDIR(st.st_mode)) return Refuse(path, "is a directory");
-  if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-    return Refuse(path, "exists and is not a file");
+  if (S_ISLNK(st.st_mode))
+    return Refuse(path, "is a link; it would be removed");
+  if (!S_ISREG(st.st_mode)) return Refuse(path, "exists and is not a file");
   // Whoever says stop makes an empty file, or one with a word in it.
-  if (S_ISREG(st.st_mode) && st.st_size > kMostBytes)
+  if (st.st_size > kMostBytes)
     return Refuse(path, "exists and has something in it; it would be removed");
   StopFile out(std::move(path));
   if (awaited)

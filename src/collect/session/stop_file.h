@@ -10,15 +10,15 @@
 
 namespace sonde {
 
-// A file whose appearance ends a recording: how whatever runs after a job tells
-// the recorder that was started before it.
+// A file whose appearance ends a recording: so a step after a job tells the
+// recorder that was started before the job.
 //
-//  - One left over from an earlier recording is removed at the start, unless it
-//    has more in it than a word: then it is something else. One that
-//    another live recording waits for stays, and does not end this one: only a
-//    newer one does.
-//  - Never made, and not removed when it has appeared: several recordings may
-//    wait for the same one.
+//  - A file left over from an earlier recording is removed at the start, unless
+//    it is no regular file or has more in it than a word: then it is something
+//    else, and refused. A file that another live recording waits for stays, and
+//    does not end this recording: only a newer file does.
+//  - sonde never makes the file, and does not remove it when it has appeared:
+//    several recordings may wait for the same file.
 class StopFile {
  public:
   // Refuses a stop file at `path` that is one of the recording's own files, by

@@ -53,13 +53,36 @@ TEST_F(StopFileTest, OneThatAnotherWaitsForStaysAndIsNotOurs) {
   EXPECT_TRUE(file.value().Appeared());
 }
 
-TEST_F(StopFileTest, ADanglingLinkIsOne) {
-  std::filesystem::create_symlink("nowhere", path);
+TEST_F(StopFileTest, ALinkThatAppearsIsOneButNoneIsRemoved) {
   const auto file = StopFile::Prepare(path, false);
   ASSERT_TRUE(file.ok());
-  EXPECT_FALSE(std::filesystem::is_symlink(path));
   std::filesystem::create_symlink("nowhere", path);
   EXPECT_TRUE(file.value().Appeared());
+  for (const bool awaited : {false, true})
+    EXPECT_FALSE(StopFile::Prepare(path, awaited).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path));
+}
+
+TEST_F(StopFileTest, OurOwnFilesAreRefusedBehindLinksAndBeforeTheyExist) {
+  const std::string ours = dir + "/t.sonde", link = dir + "/link";
+  std::filesystem::create_directory_symlink(dir, dir + "/here");
+  std::filesystem::create_symlink("here/t.sonde", path);
+  std::filesystem::create_symlink("stop.flag", link);
+  const auto expect_refused = [&] {
+    for (const std::string& at : {ours, dir + "/here/t.sonde", path, link})
+      EXPECT_FALSE(StopFile::CheckApart(at, ours).ok()) << at;
+    EXPECT_TRUE(StopFile::CheckApart(dir + "/here/u.sonde", ours).ok());
+  };
+  expect_refused();
+  std::ofstream(ours) << "x";
+  expect_refused();
+  std::filesystem::create_hard_link(ours, dir + "/hard");
+  EXPECT_FALSE(StopFile::CheckApart(dir + "/hard", ours).ok());
+}
+
+TEST_F(StopFileTest, LinksThatGoRoundDoNotHang) {
+  std::filesystem::create_symlink("stop.flag", path);
+  EXPECT_TRUE(StopFile::CheckApart(path, dir + "/t.sonde").ok());
 }
 
 TEST_F(StopFileTest, WhatCannotBeOneIsRefusedInOneLine) {

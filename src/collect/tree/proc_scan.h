@@ -42,8 +42,8 @@ class ProcScan {
   const bool follow_children_;
   const bool has_children_file_;
   std::map<uint32_t, Seen> seen_;
-  // Those that were seen to end and that nobody has waited for yet, with their
-  // start_ticks: they are not new processes.
+  // Processes that were seen to end and that nobody has waited for yet, with
+  // their start_ticks: such a process is not a new one.
   std::map<pid_t, uint64_t> zombies_;
   std::map<pid_t, std::vector<pid_t>> children_;  // where the file is missing
   std::vector<char> buffer_;

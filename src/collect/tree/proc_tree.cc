@@ -13,7 +13,7 @@
 namespace sonde {
 namespace {
 
-constexpr int64_t kScanEveryNs = 20 * kNsPerMs;
+constexpr int64_t kProcScanEveryNs = 20 * kNsPerMs;
 // A look that takes long is followed by a long rest.
 constexpr int64_t kRestFactor = 50;
 
@@ -107,7 +107,7 @@ void ProcTree::Poll(int64_t now_ns) {
   scan_.Scan(now_ns);
   model_.Settle(now_ns);
   const int64_t took_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
-  next_scan_ns_ = now_ns + std::max(kScanEveryNs, took_ns * kRestFactor);
+  next_scan_ns_ = now_ns + std::max(kProcScanEveryNs, took_ns * kRestFactor);
 }
 
 void ProcTree::RootEnded(int64_t now_ns, int wait_status, const rusage&) {

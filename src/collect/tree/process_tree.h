@@ -73,8 +73,8 @@ class ProcessTree : public Gatherer {
   static std::unique_ptr<ProcessTree> Watch(const WatchTarget& target,
                                             TraceWriter& out,
                                             const Options& options);
-  // Become readable when there is something to Poll(). May be empty. They slow
-  // down by themselves when very many processes start.
+  // These descriptors become readable when there is something to Poll(), more
+  // seldom when very many processes start. May be empty.
   virtual std::vector<int> wake_fds() const = 0;
 
   // Takes in what has happened. Cheap when nothing has. Also while the
@@ -95,7 +95,7 @@ class ProcessTree : public Gatherer {
   // A process of the tree that is alive, or was until a few seconds ago.
   virtual std::optional<TaskState> FindPid(pid_t pid) const = 0;
   virtual std::optional<TaskState> FindNumber(uint32_t number) const = 0;
-  // A thread, likewise. Its number is 0 if there is none of this tid.
+  // A thread, likewise. The number is 0 if there is no thread of this tid.
   virtual ThreadState FindThread(uint32_t process, pid_t tid) const = 0;
   // The program calls itself, or its thread (else 0), by this name.
   virtual void Rename(uint32_t process, uint32_t thread,

@@ -14,8 +14,8 @@ namespace sonde {
 // The tree of a recording whose collector is dead, as its trace left it, and
 // what can still be found out: who lives on, who ended when.
 //
-//  - The end of a process that has ended since is not known. It becomes the
-//    last time it is known to have lived.
+//  - The end of a process that has ended since is not known. Its row says the
+//    last time at which the process is known to have lived.
 //  - Nothing is followed: there is nothing to Poll().
 //
 // One thread. Does not own the writer.

@@ -61,15 +61,16 @@ class TaskWorld {
 // Turns what happens to tasks into rows and slices of a trace, and knows who is
 // alive.
 //
-//  - Records come in the order of time, nearly: one about a task whose fork is
-//    not known waits two seconds for it.
-//  - Memory is for those that live or have ended lately. Of the slice of an
-//    image something stays: from a number on, short processes have none, which
-//    is counted as a loss. Their rows have their names, times and sums.
+//  - Records come nearly in the order of time: a record about a task whose fork
+//    is not known waits two seconds for the fork.
+//  - Memory is kept for tasks that live or have ended lately. The slice of an
+//    image leaves something behind, so from a number on short processes have
+//    no slice, which is counted as a loss. The rows of such processes have
+//    their names, times and sums.
 //  - A process ends with its last thread. Its leader may end long before.
 //  - The kernel reports an exit that is none when a program gets other rights
 //    by exec (setuid) and perf is detached: then the process is `detached`, and
-//    somebody else must tell what happens to it.
+//    the caller must tell what happens to the process.
 //
 // One thread. Does not own writer or world.
 class TreeModel {

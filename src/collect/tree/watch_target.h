@@ -32,13 +32,14 @@ class WatchTarget {
 
   // For people: "process 17 (python3 train.py)".
   const std::string& text() const { return text_; }
-  // One of its processes; this one if it has none or is everything.
+  // A process of the target; sonde's own if the target has none or is
+  // everything.
   pid_t pid() const { return pid_; }
   // /proc/PID/cgroup of what is watched. Empty: no cgroup bounds it.
   const std::string& cgroup() const { return cgroup_; }
 
-  // Those of a process are found by following its children: then this is asked
-  // once.
+  // The target is a process, whose descendants are found by following its
+  // children: then Processes() is asked once.
   bool follows_children() const { return kind_ == Kind::kProcess; }
   std::vector<pid_t> Processes() const;
   bool Gone() const;

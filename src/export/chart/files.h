@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/charts.h"
+#include "analyze/verdict/charts.h"
 #include "base/result.h"
 
 namespace sonde {

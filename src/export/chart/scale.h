@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/charts.h"
+#include "analyze/verdict/charts.h"
 
 namespace sonde {
 

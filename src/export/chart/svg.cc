@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "analyze/pattern/pattern.h"
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 #include "export/chart/markup.h"
 #include "export/chart/scale.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyze/charts.h"
+#include "analyze/verdict/charts.h"
 
 namespace sonde {
 

@@ -9,9 +9,9 @@
 
 namespace sonde {
 
-// The functions of libgd that we use. It is loaded when a picture is drawn, and
-// never else: with the forty libraries it brings, `sonde run` would take three
-// times as long to start.
+// The functions of libgd that we use. The library is loaded only when a picture
+// is drawn: with the forty libraries that libgd brings, `sonde run` would take
+// three times as long to start.
 struct GdLibrary {
   decltype(&gdImageCreateTrueColor) create;
   decltype(&gdImageDestroy) destroy;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 
 namespace sonde {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <random>
 
-#include "analyze/made_text.h"
+#include "analyze/facts/made_text.h"
 #include "base/check.h"
 #include "base/time.h"
 #include "export/pai/log.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "export/chart/scale.h"
 #include "export/pai/gd_library.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "analyze/pattern/series.h"
+#include "analyze/series/series.h"
 #include "base/result.h"
 
 namespace sonde {

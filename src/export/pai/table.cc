@@ -6,16 +6,16 @@
 #include <initializer_list>
 #include <iterator>
 
-#include "analyze/pattern/part_series.h"
-#include "analyze/pattern/run_series.h"
-#include "analyze/scan.h"
+#include "analyze/facts/part_series.h"
+#include "analyze/series/counter_scan.h"
+#include "analyze/series/run_series.h"
 
 namespace sonde {
 namespace {
 
 constexpr double kGiB = 1 << 30, kKiB = 1 << 10;
 // As many as facts.windows has at most.
-constexpr size_t kMaxRows = 20'000;
+constexpr size_t kMaxTableRows = 20'000;
 
 // The first of these series that was collected, times `factor`; else one that
 // knows nothing.
@@ -94,7 +94,7 @@ PaiTable PaiTable::Part(size_t from, size_t to) const {
 }
 
 PaiTable PaiTableOf(const Facts& facts) {
-  return TableOf(facts, RunSeriesOf(facts, {}, kMaxRows));
+  return TableOf(facts, RunSeriesOf(facts, {}, kMaxTableRows));
 }
 
 PaiTable PaiTableOf(const Facts& facts, const Grid& grid) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/facts.h"
-#include "analyze/pattern/series.h"
+#include "analyze/facts/facts.h"
+#include "analyze/series/series.h"
 
 namespace sonde {
 

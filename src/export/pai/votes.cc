@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyze/pattern/alternation.h"
-#include "analyze/scan.h"
+#include "analyze/series/counter_scan.h"
 #include "base/time.h"
 
 namespace sonde {

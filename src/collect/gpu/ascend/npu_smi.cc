@@ -13,7 +13,7 @@ namespace {
 constexpr char kTool[] = "npu-smi";
 constexpr int64_t kEveryNs = kNsPerSec;
 constexpr int64_t kToolNs = 3 * kNsPerSec / 2;
-constexpr double kMegabyte = 1 << 20;
+constexpr double kSmiMegabyte = 1 << 20;
 constexpr int kMostChips = 16;
 
 std::string_view Trim(std::string_view text) {
@@ -141,7 +141,7 @@ bool ReadNpuSmi(const NpuSmiChips& common, const NpuSmiChips& usages, int chip,
   for (const std::string kind : {"HBM", "DDR", "Memory"}) {
     const double size_mb = get(usages, kind + " Capacity(MB)");
     if (!(size_mb > 0)) continue;
-    out.mem_total_bytes = size_mb * kMegabyte;
+    out.mem_total_bytes = size_mb * kSmiMegabyte;
     out.mem_used_bytes =
         out.mem_total_bytes * get(usages, kind + " Usage Rate(%)") / 100;
     out.mem_busy_pct = get(usages, kind + " Bandwidth Usage Rate(%)");
