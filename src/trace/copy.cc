@@ -27,7 +27,7 @@ class Copier {
     }
     for (const auto& [group, frames] : rows_.counters) {
       if (!groups_.contains(group)) continue;
-      live_.clear();
+      listed_.clear();
       next_ordinal_ = 0;
       for (const FrameRef* frame : frames) Ticks(*frame);
     }
@@ -128,7 +128,10 @@ class Copier {
         continue;
       groups_.insert(row.group);
       const uint32_t now = to_.AddSeries(Renamed(row));
-      series_.Put(id, now, rows_.series.size());
+      if (Dense(id, rows_.series.size())) {
+        if (id >= series_.size()) series_.resize(id + 1);
+        series_[id] = {now, row.group, row.type == Series::Type::kDouble};
+      }
       if (now == id && copied_.same_series + 1 == id) ++copied_.same_series;
     }
     for (const auto& [ordinal, loss] : rows_.losses) {
@@ -250,27 +253,28 @@ class Copier {
   void Tick(uint32_t group, int64_t time_ns,
             std::span<const CounterTicks::Change> changes,
             std::span<const uint32_t> gone, bool names_all) {
-    std::set<uint32_t> named;
+    ++ticks_;
     to_.BeginTick(group, time_ns);
-    for (const auto& [series, value] : changes) {
-      const uint32_t id = SeriesOf(group, series);
-      if (id == 0) continue;
-      if (rows_.series.at(series).type == Series::Type::kDouble)
-        to_.SetDouble(id, ValueAsDouble(value, Series::Type::kDouble));
+    for (const auto& [number, value] : changes) {
+      NewSeries* const series = SeriesOf(group, number);
+      if (series == nullptr) continue;
+      if (series->is_double)
+        to_.SetDouble(series->id, ValueAsDouble(value, Series::Type::kDouble));
       else
-        to_.Set(id, static_cast<int64_t>(value));
-      live_.insert(series);
-      if (names_all) named.insert(series);
+        to_.Set(series->id, static_cast<int64_t>(value));
+      series->live = true;
+      series->named_in = ticks_;
+      if (!series->listed) listed_.push_back(number);
+      series->listed = true;
     }
-    std::set<uint32_t> ends(gone.begin(), gone.end());
+    for (const uint32_t number : gone) Gone(SeriesOf(group, number));
     // Behind a hole, what the first tick does not name has ended in it.
     if (names_all)
-      for (const uint32_t series : live_)
-        if (!named.contains(series)) ends.insert(series);
-    for (const uint32_t series : ends) {
-      const uint32_t id = SeriesOf(group, series);
-      if (id != 0 && live_.erase(series) > 0) to_.Gone(id);
-    }
+      std::erase_if(listed_, [&](uint32_t number) {
+        NewSeries& series = series_[number];
+        if (series.named_in != ticks_) Gone(&series);
+        return !(series.listed = series.live);
+      });
     to_.EndTick();
     copied_.last_ns = std::max(copied_.last_ns, time_ns);
   }
@@ -289,10 +293,24 @@ class Copier {
     }
   }
 
-  // 0 if its row is not there or says something else.
-  uint32_t SeriesOf(uint32_t group, uint32_t series) const {
-    const uint32_t id = series_[series];
-    return id != 0 && rows_.series.at(series).group == group ? id : 0;
+  // What a series has become; id 0: it is not copied.
+  struct NewSeries {
+    uint32_t id = 0;
+    uint32_t group = 0;
+    bool is_double = false;
+    bool live = false;      // has a value
+    bool listed = false;    // is in listed_
+    uint64_t named_in = 0;  // the last of ticks_ that has a value of it
+  };
+  // Null if its row is not there or says something else.
+  NewSeries* SeriesOf(uint32_t group, uint32_t number) {
+    NewSeries* const at = number < series_.size() ? &series_[number] : nullptr;
+    return at != nullptr && at->id != 0 && at->group == group ? at : nullptr;
+  }
+  void Gone(NewSeries* series) {
+    if (series == nullptr || !series->live) return;
+    series->live = false;
+    to_.Gone(series->id);
   }
 
   void Damaged(const FrameRef& frame) {
@@ -305,10 +323,12 @@ class Copier {
   const CopyRange& range_;
   TraceWriter& to_;
   Copied copied_;
-  Ids strings_, series_, stacks_, args_;
+  Ids strings_, stacks_, args_;
   std::map<FrameKind, Ids> plain_;  // of rows of plain kinds
   std::set<uint32_t> groups_;       // that have a series
-  std::set<uint32_t> live_;         // series of a group that have a value
+  std::vector<NewSeries> series_;   // by the old id
+  std::vector<uint32_t> listed_;    // those of a group that had a value
+  uint64_t ticks_ = 0;
   uint64_t next_ordinal_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include "collect/tree/recorded_tree.h"
 #include "trace/copy.h"
 #include "trace/journal.h"
+#include "trace/work.h"
 
 namespace sonde {
 namespace {
@@ -103,6 +104,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
   TRY(const TraceReader reader, TraceReader::Open(trace));
   const AllRows rows(reader, /*with_args=*/false);
   TRY_OK(rows.status(trace));
+  TRY_OK(CheckWork(reader, kCopying));
   // Who has told the end was not killed before it.
   if (dir == nullptr &&
       (reader.cut() || (reader.lost_end() && rows.meta.contains("ended_ns"))))

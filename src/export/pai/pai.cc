@@ -14,7 +14,7 @@
 #include "export/pai/png.h"
 #include "export/pai/table.h"
 #include "export/pai/votes.h"
-#include "store/work.h"
+#include "trace/work.h"
 
 namespace sonde {
 namespace {
@@ -145,7 +145,7 @@ Result<ExportSummary> ExportPai(const Store& store,
                  "pai: several files do not fit one output",
                  "name a directory with -o"};
   TRY_OK(CheckDirectory(options.output, options.force, "pai"));
-  TRY_OK(CheckWork(store));
+  TRY_OK(CheckWork(store.reader(), kJudging));
   // The caller's store outlives the facts.
   const Facts facts =
       FactsOf(std::shared_ptr<const Store>(std::shared_ptr<void>(), &store));

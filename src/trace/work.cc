@@ -1,0 +1,32 @@
+#include "trace/work.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace sonde {
+
+Status CheckWork(const TraceReader& trace, const WorkCosts& costs) {
+  constexpr uint64_t kAlways = 100'000'000, kPerByte = 12;
+  uint64_t work = 0, count = 0;
+  for (const FrameRef& f : trace.frames()) {
+    const uint64_t values = f.kind == FrameKind::kCounters
+                                ? uint64_t{f.counters.values} + f.counters.ticks
+                                : 0;
+    const uint64_t events = f.kind == FrameKind::kEvents ? f.events.count : 0;
+    const uint64_t samples =
+        f.kind == FrameKind::kSamples ? f.samples.count : 0;
+    count += events + samples + values;
+    work +=
+        costs.event * events + costs.sample * samples + costs.value * values;
+  }
+  const auto bytes = static_cast<uint64_t>(trace.file_size());
+  if (work <= kAlways + kPerByte * bytes) return Ok();
+  return Error{
+      Error::Kind::kUnsupported,
+      fmt::format("{}: says {} events and values in {}, too many for its size",
+                  Printable(trace.name()), count,
+                  FormatBytes(static_cast<double>(bytes)))};
+}
+
+}  // namespace sonde
