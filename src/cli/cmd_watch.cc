@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
-#include <optional>
 
 #include "base/shell_word.h"
 #include "base/text.h"

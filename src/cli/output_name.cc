@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 
 #include "base/fd.h"
 #include "base/text.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <span>
 
-#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {

@@ -7,8 +7,6 @@
 #include <iterator>
 
 #include "analyze/facts/steady.h"
-#include "analyze/series/counter_scan.h"
-#include "base/shell_word.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "export/chart/markup.h"

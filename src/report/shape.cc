@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
-
 namespace sonde {
 namespace {
 

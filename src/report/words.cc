@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "analyze/series/counter_scan.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "base/time.h"

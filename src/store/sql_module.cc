@@ -2,9 +2,7 @@
 // xBestIndex to xFilter as text:
 // "used;group;descending;once;column:op,column:op,".
 
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "analyze/facts/steady.h"
-#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "analyze/facts/facts.h"

@@ -1,7 +1,6 @@
 #ifndef SONDE_ANALYZE_FACTS_PART_SERIES_H_
 #define SONDE_ANALYZE_FACTS_PART_SERIES_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
-
-#include "analyze/series/counter_scan.h"
 
 namespace sonde {
 namespace {

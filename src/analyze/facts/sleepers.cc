@@ -5,7 +5,6 @@
 #include <map>
 
 #include "analyze/facts/steady.h"
-#include "base/text.h"
 
 namespace sonde {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "analyze/series/counter_scan.h"
 #include "store/event_scan.h"
 #include "store/stop.h"
 

@@ -10,7 +10,6 @@
 #include "analyze/pattern/pattern.h"
 #include "analyze/pattern/period.h"
 #include "base/check.h"
-#include "base/text.h"
 
 namespace sonde {
 namespace {

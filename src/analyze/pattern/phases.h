@@ -2,7 +2,6 @@
 #define SONDE_ANALYZE_PATTERN_PHASES_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -17,7 +17,6 @@
 #include <algorithm>
 
 #include "analyze/facts/steady_series.h"
-#include "analyze/pattern/pattern.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"

@@ -18,7 +18,6 @@
 #include <functional>
 
 #include "analyze/facts/accelerators.h"
-#include "analyze/facts/steady.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"

@@ -15,7 +15,6 @@
 
 #include "analyze/facts/accelerators.h"
 #include "analyze/facts/part_series.h"
-#include "analyze/facts/steady.h"
 #include "analyze/pattern/period.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"

@@ -13,7 +13,6 @@
 #include "analyze/pattern/standstill.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 
 namespace sonde {

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "analyze/facts/accelerators.h"
 #include "analyze/facts/input_work.h"

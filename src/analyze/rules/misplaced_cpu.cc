@@ -17,7 +17,6 @@
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "analyze/series/run_series.h"
-#include "base/text.h"
 
 namespace sonde {
 namespace {

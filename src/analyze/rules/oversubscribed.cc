@@ -18,7 +18,6 @@
 #include "analyze/rules/command_groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "base/text.h"
 
 namespace sonde {
 namespace {

@@ -17,8 +17,6 @@
 #include "analyze/facts/part_series.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
-#include "analyze/series/counter_pass.h"
-#include "analyze/series/run_series.h"
 #include "base/text.h"
 #include "base/time.h"
 

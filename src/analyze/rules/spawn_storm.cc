@@ -11,11 +11,9 @@
 #include <algorithm>
 #include <map>
 
-#include "analyze/rules/command_groups.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
-#include "base/time.h"
 
 namespace sonde {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "analyze/facts/steady.h"
 #include "base/text.h"
-#include "trace/writer.h"
 
 namespace sonde {
 namespace {

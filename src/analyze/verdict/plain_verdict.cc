@@ -9,7 +9,6 @@
 #include "analyze/facts/neighbours.h"
 #include "analyze/facts/sleepers.h"
 #include "analyze/facts/steady.h"
-#include "analyze/series/counter_scan.h"
 #include "base/shell_word.h"
 #include "base/text.h"
 #include "base/time.h"

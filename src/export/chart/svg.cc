@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "analyze/pattern/pattern.h"
-#include "analyze/series/counter_scan.h"
 #include "base/text.h"
 #include "export/chart/markup.h"
 #include "export/chart/scale.h"

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <iterator>
 
-#include "analyze/series/counter_scan.h"
-
 namespace sonde {
 namespace {
 

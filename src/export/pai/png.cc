@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "analyze/series/counter_scan.h"
 #include "export/chart/scale.h"
 #include "export/pai/gd_library.h"
 
