@@ -18,6 +18,7 @@
 #include "export/csv.h"
 #include "export/output.h"
 #include "store/sql.h"
+#include "trace/fields.h"
 
 namespace sonde {
 namespace {
@@ -222,19 +223,11 @@ void PrintTables(const std::vector<TableInfo>& tables) {
 // What a trace has series of, each name once.
 void PrintSeries(const Store& store) {
   std::map<std::array<std::string, 4>, size_t> rows;
-  const auto scope = [&](const Series& row) {
-    if (store.OfProgram(row)) return "program";
-    switch (row.scope) {
-      case Series::Scope::kMachine:
-        return "machine";
-      case Series::Scope::kProcess:
-        return "process";
-      case Series::Scope::kThread:
-        return "thread";
-      case Series::Scope::kDevice:
-        return "device";
-    }
-    return "?";
+  const auto scope = [&](const Series& row) -> std::string {
+    const auto first = static_cast<size_t>(Series::Scope::kMachine);
+    return store.OfProgram(row)
+               ? "program"
+               : std::string(kScopes[static_cast<size_t>(row.scope) - first]);
   };
   for (const auto& [id, row] : store.series())
     ++rows[{scope(row), Printable(store.Str(row.name), 60),

@@ -129,7 +129,6 @@ bool JudgePeriodic(const Pair& p, const Period& a, const Period& b,
   const double phase =
       std::fmod(std::arg(lock) * 180 / std::numbers::pi + 360, 360);
   out.period_s = p.first.grid.SecondsOf(period);
-  out.phase_deg = phase;
   const double apart = std::min(phase, 360 - phase);
   const double chance = out.first_share * out.second_share;
   const double overlap = out.both_share / chance;

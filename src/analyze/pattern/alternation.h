@@ -28,8 +28,7 @@ struct Alternation {
   double confidence = 0;  // of the relation, 0 to 1
   // Of the common period, if both repeat in step.
   std::optional<double> period_s;
-  std::optional<double> phase_deg;  // the second behind the first, 0 to 360
-  double first_share = 0;           // time in which it is up
+  double first_share = 0;  // time in which it is up
   double second_share = 0;
   double both_share = 0;  // up at the same time
   // Share of the time that would be saved, at most, if the shorter part of the

@@ -134,7 +134,6 @@ TEST(AlternationTest, APhaseThatIsNotKeptIsNotBelieved) {
       1);
   const Alternation a = AlternationOf(pair.cpu, pair.accelerator);
   EXPECT_FALSE(a.found());
-  EXPECT_FALSE(a.phase_deg);
   EXPECT_EQ(a.why, "they went up and down too seldom to tell it from chance");
 }
 

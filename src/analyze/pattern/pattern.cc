@@ -261,31 +261,14 @@ class Namer {
 }  // namespace
 
 std::string_view NameOf(PatternKind kind) {
-  switch (kind) {
-    case PatternKind::kUnknown:
-      return "unknown";
-    case PatternKind::kIdle:
-      return "idle";
-    case PatternKind::kSteady:
-      return "steady";
-    case PatternKind::kSawTooth:
-      return "saw-tooth";
-    case PatternKind::kWave:
-      return "wave";
-    case PatternKind::kBursts:
-      return "bursts";
-    case PatternKind::kRamp:
-      return "ramp";
-    case PatternKind::kStaircase:
-      return "staircase";
-    case PatternKind::kThrottled:
-      return "throttled";
-    case PatternKind::kOneCore:
-      return "single-core-bound";
-    case PatternKind::kIrregular:
-      return "irregular";
-  }
-  return "unknown";
+  // In the order of the enumerators.
+  static constexpr std::string_view kWords[] = {
+      "unknown",  "idle", "steady",    "saw-tooth", "wave",
+      "bursts",   "ramp", "staircase", "throttled", "single-core-bound",
+      "irregular"};
+  static_assert(std::size(kWords) ==
+                static_cast<size_t>(PatternKind::kIrregular) + 1);
+  return kWords[static_cast<size_t>(kind)];
 }
 
 std::string FormatValue(double value, std::string_view unit) {

@@ -283,33 +283,13 @@ const RegularSeries* MainOf(const RunUse& use) {
 }  // namespace
 
 std::string_view NameOf(Phase::Kind kind) {
-  switch (kind) {
-    case Phase::Kind::kStartUp:
-      return "start-up";
-    case Phase::Kind::kWarmUp:
-      return "warm-up";
-    case Phase::Kind::kSteady:
-      return "steady";
-    case Phase::Kind::kCheckpoint:
-      return "checkpoint";
-    case Phase::Kind::kEvaluation:
-      return "evaluation";
-    case Phase::Kind::kDip:
-      return "dip";
-    case Phase::Kind::kEnd:
-      return "end";
-    case Phase::Kind::kIdle:
-      return "idle";
-    case Phase::Kind::kHung:
-      return "hung";
-  }
-  return "?";
-}
-
-const Phase* Phases::FirstSteady() const {
-  for (const Phase& phase : list)
-    if (phase.kind == Phase::Kind::kSteady) return &phase;
-  return nullptr;
+  // In the order of the enumerators.
+  static constexpr std::string_view kWords[] = {
+      "start-up", "warm-up", "steady", "checkpoint", "evaluation",
+      "dip",      "end",     "idle",   "hung"};
+  static_assert(std::size(kWords) ==
+                static_cast<size_t>(Phase::Kind::kHung) + 1);
+  return kWords[static_cast<size_t>(kind)];
 }
 
 Phases PhasesOf(const RunUse& use) {

@@ -50,9 +50,6 @@ struct Phases {
   const RegularSeries* main = nullptr;
   // Why there are none; empty if there are some.
   std::string not_enough_data;
-
-  // When the first steady phase began, and why then.
-  const Phase* FirstSteady() const;
 };
 
 // Looks at the whole run, to its end; collect/session/steady_watch.h decides

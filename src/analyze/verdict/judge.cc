@@ -73,52 +73,24 @@ void Rank(std::vector<Weighed>& all) {
 
 }  // namespace
 
+// The words stand in the order of their enumerators.
 const char* NameOf(Severity severity) {
-  switch (severity) {
-    case Severity::kInfo:
-      return "info";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kCritical:
-      return "critical";
-  }
-  return "info";
+  static constexpr const char* kWords[] = {"info", "warning", "critical"};
+  return kWords[static_cast<size_t>(severity) -
+                static_cast<size_t>(Severity::kInfo)];
 }
 
 const char* NameOf(Unit unit) {
-  switch (unit) {
-    case Unit::kCount:
-      return "1";
-    case Unit::kShare:
-      return "share";
-    case Unit::kCores:
-      return "cores";
-    case Unit::kSeconds:
-      return "s";
-    case Unit::kPerSecond:
-      return "1/s";
-    case Unit::kBytes:
-      return "bytes";
-    case Unit::kBytesPerSecond:
-      return "bytes/s";
-    case Unit::kMegahertz:
-      return "MHz";
-    case Unit::kCelsius:
-      return "C";
-  }
-  return "1";
+  static constexpr const char* kWords[] = {
+      "1", "share", "cores", "s", "1/s", "bytes", "bytes/s", "MHz", "C"};
+  static_assert(std::size(kWords) == static_cast<size_t>(Unit::kCelsius) + 1);
+  return kWords[static_cast<size_t>(unit)];
 }
 
 const char* NameOf(RuleState::State state) {
-  switch (state) {
-    case RuleState::State::kFound:
-      return "found";
-    case RuleState::State::kSilent:
-      return "silent";
-    case RuleState::State::kNotEnoughData:
-      return "not enough data";
-  }
-  return "silent";
+  static constexpr const char* kWords[] = {"found", "silent",
+                                           "not enough data"};
+  return kWords[static_cast<size_t>(state)];
 }
 
 std::string PhraseGain(const Gain& gain) {
