@@ -34,12 +34,6 @@ Shown ShownOf(const ChartGroup& group) {
   return {};
 }
 
-double GreatestOf(const RegularSeries& line) {
-  double most = 0;
-  for (const double v : line.KnownValues()) most = std::max(most, v);
-  return most;
-}
-
 class Curves {
  public:
   Curves(const Charts& charts, const CurveOptions& options)
@@ -71,7 +65,7 @@ class Curves {
       const Scale scale = ScaleOf(plot);
       size_t lines = 0;
       for (const RegularSeries& line : plot.lines) {
-        const double greatest = GreatestOf(line);
+        const double greatest = std::max(0.0, Quantile(line.KnownValues(), 1));
         if (greatest == 0 || lines == share.lines ||
             curves_.size() == kMaxCurves)
           continue;
@@ -95,16 +89,12 @@ class Curves {
     for (size_t i = 0; i < width_; ++i) {
       const size_t from = i * line.size() / width_;
       const size_t to = std::max(from + 1, (i + 1) * line.size() / width_);
-      const std::vector<double> known = line.Part(from, to).KnownValues();
-      double sum = 0;
-      for (const double v : known) sum += v;
-      const double share =
-          known.empty() ? 0
-                        : scale.Share(sum / static_cast<double>(known.size()));
+      const RegularSeries part = line.Part(from, to);
+      const double share = scale.Share(part.Mean());
       const auto level = std::min<size_t>(7, static_cast<size_t>(share * 8));
-      out += known.empty()      ? " "
-             : options_.unicode ? kBlocks[level]
-                                : kAscii[level];
+      out += part.KnownCount() == 0 ? " "
+             : options_.unicode     ? kBlocks[level]
+                                    : kAscii[level];
     }
     return out;
   }

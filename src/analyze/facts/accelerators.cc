@@ -46,10 +46,6 @@ std::string Accelerator::Call() const {
                       : fmt::format("GPU {} ({})", facts->index, name);
 }
 
-double MeanOf(const RegularSeries& series) { return series.Mean(); }
-
-double Accelerators::IdleShare() const { return idle.Mean(); }
-
 bool Accelerators::WellUsed() const {
   const bool own = std::any_of(used.begin(), used.end(),
                                [](const Accelerator& one) { return one.own; });

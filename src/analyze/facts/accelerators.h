@@ -43,7 +43,7 @@ struct Accelerators {
   bool judged() const { return !used.empty() && not_enough_data.empty(); }
   bool busy_known() const { return idle.KnownCount() > 0; }
   // Share of the judged time in which the accelerators had nothing to do.
-  double IdleShare() const;
+  double IdleShare() const { return idle.Mean(); }
   // The accelerators are kWellUsed, and surely by the run, so that the CPU is
   // not what limits the run.
   bool WellUsed() const;
@@ -61,9 +61,6 @@ struct Accelerators {
 };
 
 Accelerators AcceleratorsOf(const Facts& facts);
-
-// Mean of the known windows; 0 of none.
-double MeanOf(const RegularSeries& series);
 
 // "GPU 0", "GPU 0 and 1", "GPU 0, 1 and 3": for a sentence.
 std::string CallDevices(const std::vector<const Accelerator*>& devices);

@@ -17,8 +17,6 @@ double SeriesView::At(size_t window, double unknown) const {
                                                       : unknown;
 }
 
-double SeriesView::Mean() const { return part_.Mean(); }
-
 double SeriesView::QuantileAt(double q) const {
   return Quantile(part_.KnownValues(), q);
 }

@@ -23,7 +23,7 @@ class SeriesView {
   // The value of a window, counted from the first steady one.
   double At(size_t window, double unknown = 0) const;
   // Over the known windows; 0 of none.
-  double Mean() const;
+  double Mean() const { return part_.Mean(); }
   double QuantileAt(double q) const;
 
  private:

@@ -41,10 +41,7 @@ double MedianOf(const RegularSeries& series, const Stretch& s) {
 }
 
 double MeanOf(const RegularSeries& series, const Stretch& s) {
-  const std::vector<double> values = series.Part(s.from, s.to).KnownValues();
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+  return series.Part(s.from, s.to).Mean();
 }
 
 // The mean over `width` windows around each.

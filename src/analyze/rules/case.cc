@@ -45,8 +45,6 @@ const Accelerators& Case::accelerators() const {
   return Once(+[](const Case& about) { return AcceleratorsOf(about.facts()); });
 }
 
-bool Case::AcceleratorsWellUsed() const { return accelerators().WellUsed(); }
-
 const Outcome& Case::Of(RuleFunction rule) const {
   return Keep<Outcome>(reinterpret_cast<Key>(rule),
                        [&] { return Ask(RowOf(rule)); });

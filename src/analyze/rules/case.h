@@ -35,7 +35,7 @@ class Case {
   const SteadySeries& series() const;
   const std::vector<Pool>& pools() const;  // of the steady part
   const Accelerators& accelerators() const;
-  bool AcceleratorsWellUsed() const;
+  bool AcceleratorsWellUsed() const { return accelerators().WellUsed(); }
   bool Has(Input alternatives) const { return Missing(alternatives).empty(); }
 
   // What a rule says as far as its row lets it, with the rule's name in the

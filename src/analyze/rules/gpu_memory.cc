@@ -69,7 +69,7 @@ Votes VotesOf(const Accelerators& devices,
       const RegularSeries work = d->busy.Part(from, from + length);
       if (memory.KnownCount() == 0 || (busy && work.KnownCount() == 0))
         continue;
-      uses.push_back({d, MeanOf(work), MeanOf(memory)});
+      uses.push_back({d, work.Mean(), memory.Mean()});
     }
     if (uses.empty()) continue;
     ++votes.all;

@@ -60,7 +60,7 @@ LowParts LowPartsOf(const RegularSeries& busy) {
     const size_t to = (i + 1) * busy.size() / parts;
     const RegularSeries part = busy.Part(from, to);
     const bool has = part.KnownCount() > 0;
-    const bool is_low = has && MeanOf(part) < kHalf;
+    const bool is_low = has && part.Mean() < kHalf;
     known += has;
     low += is_low;
     if (is_low && !open) begin = from;

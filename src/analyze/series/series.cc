@@ -83,19 +83,12 @@ RegularSeries RegularSeries::Part(size_t from, size_t to) const {
 RegularSeries RegularSeries::Coarse(size_t max_windows) const {
   const size_t join = (size() + max_windows - 1) / max_windows;
   if (join <= 1) return *this;
-  RegularSeries out;
-  out.name = name;
-  out.unit = unit;
-  out.grid = grid;
+  RegularSeries out{name, unit, grid, {}, {}};
   out.grid.step_ns *= static_cast<int64_t>(join);
   for (size_t from = 0; from < size(); from += join) {
     const RegularSeries part = Part(from, std::min(size(), from + join));
-    const std::vector<double> values_known = part.KnownValues();
-    const bool is_known = 2 * values_known.size() >= part.size();
-    double sum = 0;
-    for (const double value : values_known) sum += value;
-    out.values.push_back(
-        is_known ? sum / static_cast<double>(values_known.size()) : 0);
+    const bool is_known = 2 * part.KnownCount() >= part.size();
+    out.values.push_back(is_known ? part.Mean() : 0);
     out.known.push_back(is_known ? 1 : 0);
   }
   return out;
@@ -140,10 +133,7 @@ std::pair<size_t, size_t> RegularSeries::KnownRange() const {
 
 RegularSeries MeanOfAll(const std::vector<const RegularSeries*>& all,
                         const Grid& grid, std::string name, std::string unit) {
-  RegularSeries out;
-  out.name = std::move(name);
-  out.unit = std::move(unit);
-  out.grid = grid;
+  RegularSeries out{std::move(name), std::move(unit), grid, {}, {}};
   out.values.resize(grid.size());
   out.known.resize(grid.size());
   for (size_t i = 0; i < grid.size(); ++i) {

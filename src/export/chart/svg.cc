@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "analyze/pattern/pattern.h"
@@ -154,18 +153,11 @@ class Drawer {
     std::string out =
         fmt::format("{} over {}.", group_.title, FormatDuration(length_ns_));
     for (const ChartPlot& plot : group_.plots)
-      for (const RegularSeries& line : plot.lines) {
-        double sum = 0, most = -HUGE_VAL;
-        for (const double v : line.KnownValues()) {
-          sum += v;
-          most = std::max(most, v);
-        }
+      for (const RegularSeries& line : plot.lines)
         out += fmt::format(
             " {}, {}: {} on average, {} at most.", plot.title, line.name,
-            FormatValue(sum / static_cast<double>(line.KnownCount()),
-                        plot.unit),
-            FormatValue(most, plot.unit));
-      }
+            FormatValue(line.Mean(), plot.unit),
+            FormatValue(Quantile(line.KnownValues(), 1), plot.unit));
     for (const ChartMark& mark : charts_.marks)
       out += fmt::format(
           " From {:.1f} to {:.1f} s: {}.",
