@@ -103,6 +103,15 @@ uint32_t Store::FindString(std::string_view text) const {
   return 0;
 }
 
+std::vector<const Series*> Store::Sampled(Series::Scope scope,
+                                          std::string_view name) const {
+  std::vector<const Series*> out;
+  for (const auto& [id, row] : series())
+    if (row.scope == scope && Str(row.name) == name && !OfProgram(row))
+      out.push_back(&row);
+  return out;
+}
+
 const std::vector<Arg>* Store::args(uint32_t set) const {
   const auto at = rows_.args.find(set);
   return at == rows_.args.end() ? nullptr : &at->second;

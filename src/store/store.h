@@ -115,6 +115,9 @@ class Store {
   }
   const std::map<uint32_t, Thread>& threads() const { return rows_.threads; }
   const std::map<uint32_t, Series>& series() const { return rows_.series; }
+  // Series of this name that were sampled: the program did not make them.
+  std::vector<const Series*> Sampled(Series::Scope scope,
+                                     std::string_view name) const;
   const IdTable<StackFrame>& frames() const { return rows_.frames; }
   const IdTable<StackNode>& stacks() const { return rows_.stacks; }
   const std::vector<Arg>* args(uint32_t set) const;

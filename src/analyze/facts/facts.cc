@@ -210,10 +210,6 @@ class Builder {
     const MaybeNumber growth = Growth(scope, id, name, born);
     return growth ? AsNs(*growth) : std::nullopt;
   }
-  MaybeNumber Peak(Series::Scope scope, uint32_t id, const char* name) const {
-    const SeriesStat* stat = scan_.Find(scope, id, name);
-    return stat == nullptr ? MaybeNumber() : stat->max;
-  }
 
   ThreadFacts ThreadOf(const Thread& row) const {
     constexpr auto kScope = Series::Scope::kThread;
@@ -259,9 +255,9 @@ class Builder {
     p.user_ns = GrowthNs(kScope, id, "cpu_user_ns", born);
     p.system_ns = GrowthNs(kScope, id, "cpu_system_ns", born);
     p.cores_used = CoresOf(p.cpu_ns, p.cpu_exact, row.start_ns, row.end_ns);
-    p.rss_peak_bytes = Peak(kScope, id, "rss_bytes");
-    p.pss_peak_bytes = Peak(kScope, id, "pss_bytes");
-    p.threads_peak = Peak(kScope, id, "threads");
+    p.rss_peak_bytes = PeakOf(scan_.Find(kScope, id, "rss_bytes"));
+    p.pss_peak_bytes = PeakOf(scan_.Find(kScope, id, "pss_bytes"));
+    p.threads_peak = PeakOf(scan_.Find(kScope, id, "threads"));
     p.minor_faults = growth("minor_faults");
     p.major_faults = growth("major_faults");
     p.voluntary_switches = growth("voluntary_switches");
@@ -326,22 +322,20 @@ class Builder {
     run_.max_rss_bytes = MetaNumber(store_, "max_rss_bytes");
 
     const double whole = static_cast<double>(run_.cpu_ns.value_or(0));
+    const auto more_cpu = [](const auto& a, const auto& b) {
+      return More(a.cpu_ns, b.cpu_ns);
+    };
     for (ProcessFacts& p : facts_.processes) {
       p.cpu_share = Ratio(p.cpu_ns, whole);
       for (ThreadFacts& t : p.threads) t.cpu_share = Ratio(t.cpu_ns, whole);
-      std::stable_sort(p.threads.begin(), p.threads.end(),
-                       [](const ThreadFacts& a, const ThreadFacts& b) {
-                         return More(a.cpu_ns, b.cpu_ns);
-                       });
+      std::stable_sort(p.threads.begin(), p.threads.end(), more_cpu);
     }
     for (ShortProcesses& s : facts_.short_processes) {
       s.cpu_share = Ratio(s.cpu_ns, whole);
       s.cores_used = Ratio(s.cpu_ns, static_cast<double>(s.wall_ns));
     }
     std::stable_sort(facts_.processes.begin(), facts_.processes.end(),
-                     [](const ProcessFacts& a, const ProcessFacts& b) {
-                       return More(a.cpu_ns, b.cpu_ns);
-                     });
+                     more_cpu);
     std::stable_sort(facts_.short_processes.begin(),
                      facts_.short_processes.end(),
                      [](const ShortProcesses& a, const ShortProcesses& b) {
@@ -388,7 +382,7 @@ class Builder {
       if (const Series& row = store_.series().at(id);
           row.scope == Series::Scope::kMachine && stat.values > 0 &&
           store_.Str(row.name) == name && OfOwnNetwork(store_.Str(row.label)))
-        out = out.value_or(0) + std::max(0.0, stat.last - stat.first);
+        out = out.value_or(0) + *GrowthOf(&stat);
     return out;
   }
 
@@ -403,10 +397,9 @@ class Builder {
       iowait += w.iowait_cores * ns;
       steal += w.steal_cores * ns;
     }
-    for (const auto& [id, row] : store_.series())
-      if (!store_.OfProgram(row) && row.scope == Series::Scope::kMachine &&
-          store_.Str(row.name) == "cpu_idle_ns")
-        ++m.cores;
+    constexpr auto kScope = Series::Scope::kMachine;
+    m.cores =
+        static_cast<uint32_t>(store_.Sampled(kScope, "cpu_idle_ns").size());
     if (known_ns > 0) {
       m.covered_ns = AsNs(known_ns);
       m.busy_cores = busy / known_ns;
@@ -414,11 +407,13 @@ class Builder {
       m.steal_cores = steal / known_ns;
     }
     m.other_cores = OtherCores(run_.wall_ns, &CpuWindow::known);
-    constexpr auto kScope = Series::Scope::kMachine;
-    m.mem_total_bytes = Peak(kScope, 0, "mem_total_bytes");
-    m.swap_total_bytes = Peak(kScope, 0, "swap_total_bytes");
-    const SeriesStat* available = scan_.Find(kScope, 0, "mem_available_bytes");
-    const SeriesStat* swap_free = scan_.Find(kScope, 0, "swap_free_bytes");
+    const auto find = [&](const char* name) {
+      return scan_.Find(kScope, 0, name);
+    };
+    m.mem_total_bytes = PeakOf(find("mem_total_bytes"));
+    m.swap_total_bytes = PeakOf(find("swap_total_bytes"));
+    const SeriesStat* const available = find("mem_available_bytes");
+    const SeriesStat* const swap_free = find("swap_free_bytes");
     if (m.mem_total_bytes && available != nullptr)
       m.mem_peak_bytes = std::max(0.0, *m.mem_total_bytes - available->min);
     if (m.swap_total_bytes && swap_free != nullptr)
@@ -428,23 +423,15 @@ class Builder {
     m.disk_reads = scan_.GrowthOfMachine("disk_reads");
     m.net_rx_bytes = GrowthOfOwnNetwork("net_rx_bytes");
     m.net_tx_bytes = GrowthOfOwnNetwork("net_tx_bytes");
-    const auto pressure = [&](const char* name) -> MaybeNumber {
-      const SeriesStat* stat = scan_.Find(kScope, 0, name);
-      if (stat == nullptr || stat->covered_ns == 0) return std::nullopt;
-      return std::clamp(
-          (stat->last - stat->first) / static_cast<double>(stat->covered_ns),
-          0.0, 1.0);
-    };
-    m.psi_cpu_some = pressure("psi_cpu_some_ns");
-    m.psi_io_some = pressure("psi_io_some_ns");
-    m.psi_memory_some = pressure("psi_memory_some_ns");
-    m.load1_peak = Peak(kScope, 0, "load1");
+    m.psi_cpu_some = ShareOf(find("psi_cpu_some_ns"));
+    m.psi_io_some = ShareOf(find("psi_io_some_ns"));
+    m.psi_memory_some = ShareOf(find("psi_memory_some_ns"));
+    m.load1_peak = PeakOf(find("load1"));
     // A container mounts its own after it has begun: the last is what holds.
-    if (const SeriesStat* shm = scan_.Find(kScope, 0, "shm_total_bytes"))
+    if (const SeriesStat* const shm = find("shm_total_bytes"))
       m.shm_total_bytes = shm->last;
     m.oom_kills = scan_.GrowthOfMachine("oom_kills");
-    if (m.oom_kills.value_or(0) > 0)
-      m.oom_seen_ns = scan_.Find(kScope, 0, "oom_kills")->last_ns;
+    if (m.oom_kills.value_or(0) > 0) m.oom_seen_ns = find("oom_kills")->last_ns;
   }
 
   void FindJudged() {

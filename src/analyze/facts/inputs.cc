@@ -24,12 +24,7 @@ bool HasSeries(const Collected& run, std::string_view name) {
 bool HasNetwork(const Collected& run) {
   const Store& store = *run.facts.store;
   return HasSeries(run, "net_receive") || HasSeries(run, "net_send") ||
-         std::any_of(store.series().begin(), store.series().end(),
-                     [&](const auto& one) {
-                       return !store.OfProgram(one.second) &&
-                              one.second.scope == Series::Scope::kMachine &&
-                              store.Str(one.second.name) == "net_rx_bytes";
-                     });
+         !store.Sampled(Series::Scope::kMachine, "net_rx_bytes").empty();
 }
 
 bool HasClocks(const Collected& run) {

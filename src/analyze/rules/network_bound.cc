@@ -112,12 +112,11 @@ std::optional<Ceiling> CeilingOf(const SteadySeries& series, const Blame& blame,
 // Links in other network namespaces than the command's own, which are not in
 // the sums of all.
 bool HasOtherNetworks(const Facts& facts) {
-  for (const auto& [id, row] : facts.store->series())
-    if (!facts.store->OfProgram(row) && row.scope == Series::Scope::kMachine &&
-        facts.store->Str(row.name) == "net_rx_bytes" &&
-        !OfOwnNetwork(facts.store->Str(row.label)))
-      return true;
-  return false;
+  const Store& store = *facts.store;
+  const auto all = store.Sampled(Series::Scope::kMachine, "net_rx_bytes");
+  return std::any_of(all.begin(), all.end(), [&](const Series* row) {
+    return !OfOwnNetwork(store.Str(row->label));
+  });
 }
 
 std::optional<Ceiling> FindCeiling(const Facts& facts,

@@ -18,11 +18,9 @@ bool LiesIn(std::string_view path, std::string_view above) {
 std::vector<std::string> PathsOf(const Store& store, std::string_view counter,
                                  std::string_view command) {
   std::set<std::string> paths;
-  for (const auto& [id, row] : store.series()) {
-    if (store.OfProgram(row) || row.scope != Series::Scope::kMachine ||
-        store.Str(row.name) != counter)
-      continue;
-    const std::string_view path = store.Str(row.label);
+  for (const Series* const row :
+       store.Sampled(Series::Scope::kMachine, counter)) {
+    const std::string_view path = store.Str(row->label);
     if (paths.size() < kMaxCgroups || path == command) paths.emplace(path);
   }
   return {paths.begin(), paths.end()};

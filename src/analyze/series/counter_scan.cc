@@ -57,10 +57,9 @@ struct Use {
 // The mean time between ticks, from the index. 0 if there are none.
 double PeriodOf(const Store& store) {
   std::set<uint32_t> groups;
-  for (const auto& [id, row] : store.series())
-    if (!store.OfProgram(row) && row.scope == Series::Scope::kProcess &&
-        store.Str(row.name) == "cpu_ns")
-      groups.insert(row.group);
+  for (const Series* const row :
+       store.Sampled(Series::Scope::kProcess, "cpu_ns"))
+    groups.insert(row->group);
   double span_ns = 0, ticks = 0;
   for (const FrameRef& chunk : store.counter_chunks()) {
     if (!groups.contains(chunk.counters.group) || chunk.counters.ticks < 2)
@@ -176,11 +175,9 @@ class Scanner::Handler final : public CounterHandler {
 
   void FindFollowers() {
     std::set<uint32_t> with_threads;
-    for (const auto& [id, row] : store_.series()) {
-      if (store_.OfProgram(row) || row.scope != Series::Scope::kThread ||
-          store_.Str(row.name) != "cpu_ns")
-        continue;
-      const auto thread = store_.threads().find(row.scope_id);
+    for (const Series* const row :
+         store_.Sampled(Series::Scope::kThread, "cpu_ns")) {
+      const auto thread = store_.threads().find(row->scope_id);
       if (thread != store_.threads().end())
         with_threads.insert(thread->second.process);
     }
@@ -407,6 +404,21 @@ void SeriesStat::Add(double value, int64_t now_ns) {
   max = std::max(max, value);
 }
 
+MaybeNumber GrowthOf(const SeriesStat* stat) {
+  if (stat == nullptr) return std::nullopt;
+  return std::max(0.0, stat->last - stat->first);
+}
+
+MaybeNumber PeakOf(const SeriesStat* stat) {
+  return stat == nullptr ? MaybeNumber() : stat->max;
+}
+
+MaybeNumber ShareOf(const SeriesStat* stat) {
+  if (stat == nullptr || stat->covered_ns == 0) return std::nullopt;
+  const double covered_ns = static_cast<double>(stat->covered_ns);
+  return std::clamp((stat->last - stat->first) / covered_ns, 0.0, 1.0);
+}
+
 SpanSum::SpanSum(int64_t begin_ns, int64_t end_ns, int64_t width_ns)
     : begin_ns_(begin_ns), end_ns_(end_ns), width_ns_(width_ns) {
   const int64_t length = Elapsed(begin_ns, end_ns);
@@ -475,8 +487,7 @@ MaybeNumber Scan::GrowthOfMachine(std::string_view name) const {
   if (of_name == index.end()) return out;
   for (const uint32_t series : of_name->second) {
     const SeriesStat& stat = stats.at(series);
-    if (stat.values > 0)
-      out = out.value_or(0) + std::max(0.0, stat.last - stat.first);
+    if (stat.values > 0) out = out.value_or(0) + *GrowthOf(&stat);
   }
   return out;
 }

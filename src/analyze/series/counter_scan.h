@@ -30,6 +30,12 @@ struct SeriesStat {
   void Add(double value, int64_t now_ns);
 };
 
+// Of a series that Scan::Find() returned; nothing of null. By how much it grew,
+// its greatest value, and of a total of nanoseconds the share of its time.
+MaybeNumber GrowthOf(const SeriesStat* stat);
+MaybeNumber PeakOf(const SeriesStat* stat);
+MaybeNumber ShareOf(const SeriesStat* stat);
+
 // Amounts spread evenly over the time they took, summed by window of a grid.
 // An amount costs the same whether it lasts one window or thousands.
 class SpanSum {

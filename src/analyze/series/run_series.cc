@@ -71,10 +71,8 @@ constexpr uint32_t kMaxDevices = 256;
 void PutDisks(const Store& store, const CounterSum& each,
               std::vector<CounterSum>& out) {
   std::set<std::string> disks;
-  for (const auto& [id, row] : store.series())
-    if (!store.OfProgram(row) && row.scope == kMachine &&
-        store.Str(row.name) == each.counter && disks.size() < kMaxDisks)
-      disks.emplace(store.Str(row.label));
+  for (const Series* const row : store.Sampled(kMachine, each.counter))
+    if (disks.size() < kMaxDisks) disks.emplace(store.Str(row->label));
   for (const std::string& disk : disks) {
     out.push_back(each);
     out.back().label = disk;
