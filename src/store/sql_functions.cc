@@ -44,24 +44,20 @@ std::unique_ptr<SqlRows> OpenTopOps(const Store& store,
   std::array<double, 2> selves = {};  // of the host, of devices
   for (const OpTotal& op : ops)
     selves[op.device] += static_cast<double>(std::max<int64_t>(0, op.self_ns));
-  return ListRows([&store, selves, ops = std::move(ops),
-                   at = size_t{0}](Cells& row) mutable {
-    if (at >= ops.size()) return false;
-    const OpTotal& op = ops[at++];
+  return RowsOf(std::move(ops), [&store, selves](const OpTotal& op) -> Cells {
     const double self = selves[op.device];
-    row = {TextOrNull(store, op.name),
-           Clamped(op.count),
-           Clamped(op.total_ns),
-           op.self_ns,
-           Clamped(op.total_ns / std::max<uint64_t>(1, op.count)),
-           Clamped(op.min_ns),
-           Clamped(op.max_ns),
-           Clamped(op.p50_ns),
-           Clamped(op.p99_ns),
-           self > 0 ? SqlValue(static_cast<double>(op.self_ns) / self)
-                    : SqlValue(),
-           int64_t{op.device}};
-    return true;
+    return {TextOrNull(store, op.name),
+            Clamped(op.count),
+            Clamped(op.total_ns),
+            op.self_ns,
+            Clamped(op.total_ns / std::max<uint64_t>(1, op.count)),
+            Clamped(op.min_ns),
+            Clamped(op.max_ns),
+            Clamped(op.p50_ns),
+            Clamped(op.p99_ns),
+            self > 0 ? SqlValue(static_cast<double>(op.self_ns) / self)
+                     : SqlValue(),
+            int64_t{op.device}};
   });
 }
 
@@ -87,18 +83,14 @@ std::unique_ptr<SqlRows> OpenPixels(const Store& store,
   }
   auto pixels = ReadPixels(store, *track, window, static_cast<uint32_t>(width));
   if (request.Late(error)) return nullptr;
-  return ListRows(
-      [&store, pixels = std::move(pixels), at = size_t{0}](Cells& row) mutable {
-        if (at >= pixels.size()) return false;
-        const Pixel& pixel = pixels[at++];
-        row = {int64_t{pixel.x},
-               int64_t{pixel.depth},
-               Clamped(pixel.count),
-               static_cast<int64_t>(std::min(pixel.busy_ns, 9e18)),
-               Clamped(pixel.max_dur_ns),
-               TextOrNull(store, pixel.name)};
-        return true;
-      });
+  return RowsOf(std::move(pixels), [&store](const Pixel& pixel) -> Cells {
+    return {int64_t{pixel.x},
+            int64_t{pixel.depth},
+            Clamped(pixel.count),
+            static_cast<int64_t>(std::min(pixel.busy_ns, 9e18)),
+            Clamped(pixel.max_dur_ns),
+            TextOrNull(store, pixel.name)};
+  });
 }
 
 // idle_gaps(min_ns, track)
@@ -138,11 +130,8 @@ std::unique_ptr<SqlRows> OpenIdleGaps(const Store& store,
                           : std::max(until->second, events.end_ns[i]);
     }
   }
-  return ListRows([gaps = std::move(gaps), at = size_t{0}](Cells& row) mutable {
-    if (at >= gaps.size()) return false;
-    const Gap& gap = gaps[at++];
-    row = {gap.begin_ns, gap.dur_ns, int64_t{gap.track}};
-    return true;
+  return RowsOf(std::move(gaps), [](const Gap& gap) -> Cells {
+    return {gap.begin_ns, gap.dur_ns, int64_t{gap.track}};
   });
 }
 
@@ -151,48 +140,19 @@ std::unique_ptr<SqlRows> OpenSeriesStats(const Store& store,
                                          const SqlRequest& request,
                                          std::string& error) {
   constexpr int kFirst = 7;
-  struct Sum {
-    uint64_t count = 0;
-    double min = 0, max = 0, first = 0, last = 0;
-    double integral = 0, seconds = 0;
-  };
   const auto wanted = request.Equal(kFirst);
-  std::map<uint32_t, Sum> sums;
+  std::map<uint32_t, SeriesTotal> sums;
   std::vector<SeriesAggregate> rows;
   for (const FrameRef& chunk : store.counter_chunks()) {
     if (request.Late(error)) return nullptr;
     if (!store.ReadSeriesAggregates(chunk, rows)) continue;
-    for (const SeriesAggregate& row : rows) {
-      if (wanted && row.series != *wanted) continue;
-      const auto [at, fresh] = sums.try_emplace(row.series);
-      Sum& sum = at->second;
-      if (fresh) sum = {0, row.min, row.max, row.first, row.first, 0, 0};
-      sum.count += row.count;
-      sum.min = std::min(sum.min, row.min);
-      sum.max = std::max(sum.max, row.max);
-      sum.last = row.last;
-      sum.integral += row.integral;
-      sum.seconds += (static_cast<double>(row.last_ns) -
-                      static_cast<double>(row.first_ns)) /
-                     1e9;
-    }
+    for (const SeriesAggregate& row : rows)
+      if (!wanted || row.series == *wanted) AddAggregate(sums, row);
   }
-  return ListRows([sums = std::move(sums), id = uint32_t{0},
-                   started = false](Cells& row) mutable {
-    const auto at = started ? sums.upper_bound(id) : sums.begin();
-    started = true;
-    if (at == sums.end()) return false;
-    id = at->first;
-    const Sum& sum = at->second;
-    // A series of one moment has that value all the time.
-    row = {int64_t{id},
-           Clamped(sum.count),
-           sum.min,
-           sum.max,
-           sum.seconds > 0 ? sum.integral / sum.seconds : sum.last,
-           sum.first,
-           sum.last};
-    return true;
+  return RowsOf(std::move(sums), [](const auto& one) -> Cells {
+    const SeriesTotal& sum = one.second;
+    return {int64_t{one.first}, Clamped(sum.count), sum.min, sum.max,
+            sum.Mean(),         sum.first,          sum.last};
   });
 }
 

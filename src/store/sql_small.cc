@@ -13,18 +13,22 @@ namespace {
 
 using Cells = std::vector<SqlValue>;
 
-// Rows of a map by id, or the one row whose first column must be equal to
-// something.
+// All of a map, or the one entry whose id the first column must be equal to.
+template <typename Map>
+auto EntriesOf(const Map& map, const SqlRequest& request) {
+  const auto id = request.Equal(0);
+  if (!id) return std::pair(map.begin(), map.end());
+  const auto at = *id >= 0 && *id <= UINT32_MAX
+                      ? map.find(static_cast<uint32_t>(*id))
+                      : map.end();
+  return std::pair(at, at == map.end() ? at : std::next(at));
+}
+
 template <typename Map, typename Fill>
 std::unique_ptr<SqlRows> MapRows(const Map& map, const SqlRequest& request,
                                  Fill fill) {
-  auto at = map.begin(), end = map.end();
-  if (const auto id = request.Equal(0)) {
-    at = *id >= 0 && *id <= UINT32_MAX ? map.find(static_cast<uint32_t>(*id))
-                                       : map.end();
-    end = at == map.end() ? at : std::next(at);
-  }
-  return ListRows([at, end, fill](Cells& row) mutable {
+  auto [at, end] = EntriesOf(map, request);
+  return ListRows([at = at, end = end, fill](Cells& row) mutable {
     if (at == end) return false;
     fill(at->second, row);
     ++at;
@@ -302,15 +306,9 @@ std::unique_ptr<SqlRows> OpenStacks(const Store& store,
 
 std::unique_ptr<SqlRows> OpenArgs(const Store& store, const SqlRequest& request,
                                   std::string&) {
-  auto set = store.rows().args.begin(), end = store.rows().args.end();
-  if (const auto id = request.Equal(0)) {
-    set = *id > 0 && *id <= UINT32_MAX
-              ? store.rows().args.find(static_cast<uint32_t>(*id))
-              : end;
-    end = set == end ? end : std::next(set);
-  }
-  size_t at = 0;
-  return ListRows([&store, set, end, at](Cells& row) mutable {
+  const auto [first, last] = EntriesOf(store.rows().args, request);
+  return ListRows([&store, set = first, end = last,
+                   at = size_t{0}](Cells& row) mutable {
     while (set != end && at >= set->second.size()) {
       ++set;
       at = 0;
@@ -328,19 +326,15 @@ std::unique_ptr<SqlRows> OpenArgs(const Store& store, const SqlRequest& request,
 
 std::unique_ptr<SqlRows> OpenLosses(const Store& store, const SqlRequest&,
                                     std::string&) {
-  return ListRows(
-      [losses = store.losses(), at = size_t{0}](Cells& row) mutable {
-        if (at >= losses.size()) return false;
-        const Loss& loss = losses[at++];
-        row = {std::string_view(loss.reason),
-               std::string_view(loss.detail),
-               loss.count == 0 ? SqlValue() : SqlValue(Clamped(loss.count)),
-               TimeOrNull(loss.from_ns),
-               TimeOrNull(loss.to_ns),
-               loss.source.empty() ? SqlValue()
-                                   : SqlValue(std::string_view(loss.source))};
-        return true;
-      });
+  return RowsOf(store.losses(), [](const Loss& loss) -> Cells {
+    return {std::string_view(loss.reason),
+            std::string_view(loss.detail),
+            loss.count == 0 ? SqlValue() : SqlValue(Clamped(loss.count)),
+            TimeOrNull(loss.from_ns),
+            TimeOrNull(loss.to_ns),
+            loss.source.empty() ? SqlValue()
+                                : SqlValue(std::string_view(loss.source))};
+  });
 }
 
 std::unique_ptr<SqlRows> OpenNotCollected(const Store& store, const SqlRequest&,
@@ -359,22 +353,15 @@ std::unique_ptr<SqlRows> OpenNotCollected(const Store& store, const SqlRequest&,
 
 std::unique_ptr<SqlRows> OpenRun(const Store& store, const SqlRequest&,
                                  std::string&) {
-  return ListRows([at = store.rows().meta.begin(),
-                   end = store.rows().meta.end()](Cells& row) mutable {
-    if (at == end) return false;
-    row = {std::string_view(at->first), std::string_view(at->second)};
-    ++at;
-    return true;
+  return RowsOf(store.rows().meta, [](const auto& one) -> Cells {
+    return {std::string_view(one.first), std::string_view(one.second)};
   });
 }
 
 std::unique_ptr<SqlRows> OpenClocks(const Store& store, const SqlRequest&,
                                     std::string&) {
-  return ListRows([&store, at = size_t{0}](Cells& row) mutable {
-    if (at >= store.clocks().size()) return false;
-    const ClockPair& pair = store.clocks()[at++];
-    row = {pair.monotonic_ns, pair.realtime_ns, pair.boottime_ns};
-    return true;
+  return RowsOf(store.clocks(), [](const ClockPair& pair) -> Cells {
+    return {pair.monotonic_ns, pair.realtime_ns, pair.boottime_ns};
   });
 }
 

@@ -118,6 +118,19 @@ int RegisterTable(sqlite3* db, const SqlTable& table, const Store& store,
 std::unique_ptr<SqlRows> ListRows(
     std::function<bool(std::vector<SqlValue>&)> next);
 
+// The same for rows that are there already, which are kept: `fill` makes the
+// cells of one.
+template <typename Rows, typename Fill>
+std::unique_ptr<SqlRows> RowsOf(Rows rows, Fill fill) {
+  const auto kept = std::make_shared<const Rows>(std::move(rows));
+  return ListRows(
+      [kept, at = kept->begin(), fill](std::vector<SqlValue>& row) mutable {
+        if (at == kept->end()) return false;
+        row = fill(*at++);
+        return true;
+      });
+}
+
 // NULL for `none`, else the number.
 inline SqlValue IdOrNull(uint64_t id) {
   return id == 0 ? SqlValue() : SqlValue(static_cast<int64_t>(id));

@@ -17,6 +17,22 @@ int64_t Shift(int64_t base, int64_t to, int64_t from) {
 
 }  // namespace
 
+void AddAggregate(std::map<uint32_t, SeriesTotal>& totals,
+                  const SeriesAggregate& row) {
+  SeriesTotal& sum =
+      totals
+          .try_emplace(row.series, SeriesTotal{0, row.min, row.max, row.first})
+          .first->second;
+  sum.count += row.count;
+  sum.min = std::min(sum.min, row.min);
+  sum.max = std::max(sum.max, row.max);
+  sum.last = row.last;
+  sum.integral += row.integral;
+  sum.seconds +=
+      (static_cast<double>(row.last_ns) - static_cast<double>(row.first_ns)) /
+      1e9;
+}
+
 Result<std::shared_ptr<const Store>> Store::Open(const std::string& path) {
   TRY(auto reader, OpenTrace(path));
   return FromReader(std::move(reader), path);

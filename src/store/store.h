@@ -42,6 +42,19 @@ struct OpTotal {
   bool device = false;  // time of a device, beside the host's
 };
 
+// One series over its chunks.
+struct SeriesTotal {
+  uint64_t count = 0;
+  double min = 0, max = 0, first = 0, last = 0;
+  double integral = 0, seconds = 0;
+
+  // By time. A series of one moment has that value all the time.
+  double Mean() const { return seconds > 0 ? integral / seconds : last; }
+};
+// Adds what one chunk says, in the order of the chunks; totals are by series.
+void AddAggregate(std::map<uint32_t, SeriesTotal>& totals,
+                  const SeriesAggregate& row);
+
 // Some of the frames of a reader, in its order. A list of places, not copies: a
 // trace may have a million frames.
 class ChunkList {

@@ -72,36 +72,20 @@ TrackSlices TrackOf(const Store& store, uint32_t id,
 }
 
 std::vector<CounterFacts> CountersOf(const Store& store, uint64_t& left_out) {
-  struct Sum {
-    uint64_t values = 0;
-    double min = 0, max = 0, last = 0, integral = 0, seconds = 0;
-  };
   const auto of_the_program = [&](uint32_t id) {
     const auto row = store.series().find(id);
     return row != store.series().end() &&
            row->second.scope == Series::Scope::kProcess &&
            store.OfProgram(row->second);
   };
-  std::map<uint32_t, Sum> sums;
+  std::map<uint32_t, SeriesTotal> sums;
   std::vector<SeriesAggregate> rows;
   for (const FrameRef& chunk : store.counter_chunks()) {
     if (!store.OfProgramGroup(chunk.counters.group) ||
         !store.ReadSeriesAggregates(chunk, rows))
       continue;
-    for (const SeriesAggregate& row : rows) {
-      if (!of_the_program(row.series)) continue;
-      const auto [at, fresh] = sums.try_emplace(row.series);
-      Sum& sum = at->second;
-      if (fresh) sum = {0, row.min, row.max, row.last, 0, 0};
-      sum.values += row.count;
-      sum.min = std::min(sum.min, row.min);
-      sum.max = std::max(sum.max, row.max);
-      sum.last = row.last;
-      sum.integral += row.integral;
-      sum.seconds += (static_cast<double>(row.last_ns) -
-                      static_cast<double>(row.first_ns)) /
-                     1e9;
-    }
+    for (const SeriesAggregate& row : rows)
+      if (of_the_program(row.series)) AddAggregate(sums, row);
   }
   std::vector<CounterFacts> out;
   for (const auto& [id, sum] : sums) {
@@ -111,9 +95,8 @@ std::vector<CounterFacts> CountersOf(const Store& store, uint64_t& left_out) {
     }
     const Series& row = store.series().at(id);
     out.push_back({row.scope_id, std::string(store.Str(row.name)),
-                   std::string(store.Str(row.unit)), sum.values, sum.min,
-                   sum.max, sum.last,
-                   sum.seconds > 0 ? sum.integral / sum.seconds : sum.last});
+                   std::string(store.Str(row.unit)), sum.count, sum.min,
+                   sum.max, sum.last, sum.Mean()});
   }
   std::stable_sort(
       out.begin(), out.end(), [](const CounterFacts& a, const CounterFacts& b) {
