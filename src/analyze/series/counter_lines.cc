@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "analyze/series/gaps.h"
@@ -154,5 +156,40 @@ LineReader::~LineReader() = default;
 void LineReader::Join(CounterReplay& replay) { handler_->Join(replay); }
 
 std::vector<RegularSeries> LineReader::Take() { return handler_->Take(); }
+
+std::vector<RegularSeries> ReadLines(const Store& store, const RunSpan& run,
+                                     const Grid& grid,
+                                     const std::vector<LineSpec>& specs,
+                                     const std::vector<LineSpec>& read_specs,
+                                     std::vector<RegularSeries> read) {
+  using Key = std::tuple<Series::Kind, bool, std::vector<LineSpec::Member>>;
+  const auto key = [](const LineSpec& spec) {
+    return Key(spec.kind, spec.holds, spec.members);
+  };
+  std::map<Key, RegularSeries> lines;
+  const auto keep = [&](const std::vector<LineSpec>& of,
+                        std::vector<RegularSeries> all) {
+    for (size_t i = 0; i < all.size(); ++i)
+      lines.try_emplace(key(of[i]), std::move(all[i]));
+  };
+  keep(read_specs, std::move(read));
+  std::vector<LineSpec> rest;
+  for (const LineSpec& spec : specs)
+    if (!lines.contains(key(spec))) rest.push_back(spec);
+  if (!rest.empty()) {
+    LineReader reader(store, run, grid, rest);
+    CounterReplay replay(store);
+    reader.Join(replay);
+    replay.Run();
+    keep(rest, reader.Take());
+  }
+  std::vector<RegularSeries> out;
+  for (const LineSpec& spec : specs) {
+    out.push_back(lines.at(key(spec)));
+    out.back().name = spec.name;
+    out.back().unit = spec.unit;
+  }
+  return out;
+}
 
 }  // namespace sonde

@@ -48,6 +48,14 @@ class LineReader {
   std::unique_ptr<Handler> handler_;
 };
 
+// The lines of `specs`. Those that are the same, but for name and unit, as one
+// of `read_specs` are taken from `read`; the rest is read in one replay.
+std::vector<RegularSeries> ReadLines(
+    const Store& store, const RunSpan& run, const Grid& grid,
+    const std::vector<LineSpec>& specs,
+    const std::vector<LineSpec>& read_specs = {},
+    std::vector<RegularSeries> read = {});
+
 }  // namespace sonde
 
 #endif  // SONDE_ANALYZE_SERIES_COUNTER_LINES_H_

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -24,7 +23,6 @@ constexpr size_t kMaxPlots = 32;    // of a group: cores, disks, counters
 constexpr size_t kMaxLines = 32;    // of a plot: a label each
 constexpr size_t kMaxInAll = 600;   // lines, each as long as the grid
 constexpr size_t kMaxUsers = 200;   // that are read before the top is known
-constexpr size_t kMaxMarks = 100;   // of each kind
 constexpr size_t kNameChars = 32;
 
 using SeriesRows = std::vector<const Series*>;
@@ -38,10 +36,9 @@ struct ShownUnit {
 ShownUnit UnitOf(const Store& store, const Series& row) {
   std::string unit = Printable(store.Str(row.unit), 12);
   if (unit == "1") unit.clear();
-  if (row.kind == Series::Kind::kGauge)
-    return unit == "ns" ? ShownUnit{"s", 1e-9} : ShownUnit{unit, 1};
-  if (unit == "ns") return {"share", 1e-9};
-  return {unit + "/s", 1};
+  const bool gauge = row.kind == Series::Kind::kGauge;
+  if (unit == "ns") return {gauge ? "s" : "share", 1e-9};
+  return {gauge ? unit : unit + "/s", 1};
 }
 
 // "minor_faults" to "Minor faults".
@@ -66,30 +63,6 @@ std::string NameOfLabel(std::string_view label) {
   if (from == 0) return whole;
   const size_t slash = whole.find('/', from);
   return "…" + whole.substr(slash == whole.npos ? from : slash);
-}
-
-std::string FirstOf(size_t drawn, size_t all) {
-  return fmt::format("the first {} of {}", drawn, all);
-}
-
-// Leaves the first kMaxMarks of each kind; says how many there were of those
-// that are too many.
-std::string CutMarks(std::vector<ChartMark>& marks) {
-  std::map<ChartMark::Kind, size_t> counts;
-  std::erase_if(marks, [&](const ChartMark& mark) {
-    return ++counts[mark.kind] > kMaxMarks;
-  });
-  std::string out;
-  const auto say = [&](ChartMark::Kind kind, const char* what) {
-    if (counts[kind] > kMaxMarks)
-      out += fmt::format("{}{} {}", out.empty() ? "" : ", ",
-                         FirstOf(kMaxMarks, counts[kind]), what);
-  };
-  say(ChartMark::Kind::kPhase, "phases");
-  say(ChartMark::Kind::kFinding, "findings");
-  say(ChartMark::Kind::kLoss, "losses");
-  say(ChartMark::Kind::kMark, "marks");
-  return out;
 }
 
 }  // namespace
@@ -128,9 +101,8 @@ class ChartMaker {
   std::vector<LineSpec> Plan() {
     planning_ = true;
     Collect();
-    std::vector<const Series*> users;
-    for (const char* name : {"cpu_ns", "rss_bytes"})
-      for (const Series* row : processes_[name]) users.push_back(row);
+    SeriesRows users = processes_["cpu_ns"];
+    for (const Series* row : processes_["rss_bytes"]) users.push_back(row);
     for (const auto& [thread, rows] : threads_)
       for (const Series* row : rows)
         if (store_.Str(row->name) == "cpu_ns") users.push_back(row);
@@ -159,36 +131,12 @@ class ChartMaker {
   }
 
   std::vector<RegularSeries> Read(ChartLines* lines) const {
-    using Key = std::tuple<Series::Kind, bool, std::vector<LineSpec::Member>>;
-    const auto key = [](const LineSpec& spec) {
-      return Key(spec.kind, spec.holds, spec.members);
-    };
-    std::map<Key, RegularSeries> read;
-    if (lines != nullptr && lines->reader_ != nullptr) {
-      std::vector<RegularSeries> all = lines->reader_->Take();
-      for (size_t i = 0; i < all.size(); ++i)
-        read.try_emplace(key(lines->specs_[i]), std::move(all[i]));
-      lines->reader_.reset();
-    }
-    std::vector<LineSpec> rest;
-    for (const LineSpec& spec : specs_)
-      if (!read.contains(key(spec))) rest.push_back(spec);
-    if (!rest.empty()) {
-      LineReader reader(store_, facts_.run, out_.grid, rest);
-      CounterReplay replay(store_);
-      reader.Join(replay);
-      replay.Run();
-      std::vector<RegularSeries> all = reader.Take();
-      for (size_t i = 0; i < all.size(); ++i)
-        read.try_emplace(key(rest[i]), std::move(all[i]));
-    }
-    std::vector<RegularSeries> out;
-    for (const LineSpec& spec : specs_) {
-      out.push_back(read.at(key(spec)));
-      out.back().name = spec.name;
-      out.back().unit = spec.unit;
-    }
-    return out;
+    if (lines == nullptr || lines->reader_ == nullptr)
+      return ReadLines(store_, facts_.run, out_.grid, specs_);
+    std::vector<RegularSeries> read = lines->reader_->Take();
+    lines->reader_.reset();
+    return ReadLines(store_, facts_.run, out_.grid, specs_, lines->specs_,
+                     std::move(read));
   }
 
   void Group(std::string name, std::string title) {
@@ -232,9 +180,7 @@ class ChartMaker {
   // All processes' series of a name.
   std::vector<LineSpec::Member> Tree(const char* name, double factor = 1) {
     seen_.insert(name);
-    const auto at = processes_.find(name);
-    return at == processes_.end() ? std::vector<LineSpec::Member>{}
-                                  : All(at->second, factor);
+    return All(processes_[name], factor);
   }
   // The machine's series of a name, by label.
   std::map<std::string_view, SeriesRows> Labelled(const char* name) {

@@ -1,5 +1,9 @@
 #include "analyze/verdict/phase_marks.h"
 
+#include <fmt/format.h>
+
+#include <map>
+
 #include "analyze/pattern/phases.h"
 #include "analyze/series/run_series.h"
 #include "base/text.h"
@@ -30,6 +34,28 @@ std::vector<ChartMark> MarksOf(const Facts& facts,
     out.push_back({Kind::kMark, mark.time_ns, mark.time_ns,
                    Printable(mark.text, 40), Printable(mark.text)});
   return out;
+}
+
+std::string CutMarks(std::vector<ChartMark>& marks) {
+  constexpr size_t kMaxMarks = 100;
+  std::map<ChartMark::Kind, size_t> counts;
+  std::erase_if(marks, [&](const ChartMark& mark) {
+    return ++counts[mark.kind] > kMaxMarks;
+  });
+  std::string out;
+  for (const auto& [kind, count] : counts) {
+    static constexpr const char* kKinds[] = {"phases", "findings", "losses",
+                                             "marks"};
+    if (count > kMaxMarks)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ",
+                         FirstOf(kMaxMarks, count),
+                         kKinds[static_cast<size_t>(kind)]);
+  }
+  return out;
+}
+
+std::string FirstOf(size_t drawn, size_t all) {
+  return fmt::format("the first {} of {}", drawn, all);
 }
 
 }  // namespace sonde

@@ -31,6 +31,13 @@ struct ChartMark {
 std::vector<ChartMark> MarksOf(const Facts& facts,
                                const std::vector<Finding>& findings);
 
+// Leaves the first 100 marks of each kind. Returns "the first 100 of 250 marks,
+// ..." of the kinds that had more.
+std::string CutMarks(std::vector<ChartMark>& marks);
+
+// "the first 32 of 40".
+std::string FirstOf(size_t drawn, size_t all);
+
 }  // namespace sonde
 
 #endif  // SONDE_ANALYZE_VERDICT_PHASE_MARKS_H_
