@@ -3,11 +3,9 @@
 #ifndef SONDE_REPORT_MADE_REPORT_H_
 #define SONDE_REPORT_MADE_REPORT_H_
 
-#include <string>
 #include <string_view>
 
-#include "base/check.h"
-#include "import/text_reader.h"
+#include "analyze/facts/made_text.h"
 #include "report/report.h"
 
 namespace sonde {
@@ -23,15 +21,8 @@ series 1 scope=process:1 name=cpu_ns
 ramp 1 from=0 to=10s slope=0.7s/s
 )";
 
-// What the lines of a text trace say (docs/trace-format.md); they need no head.
 inline Report ReportOfText(std::string_view run, std::string_view more = "") {
-  std::string text = "sonde-text 0\n";
-  text.append(run).append(more);
-  auto bytes = ReadText(text, "made");
-  CHECK(bytes.ok());
-  auto store = Store::OfBytes(bytes.Take(), "made.sonde");
-  CHECK(store.ok());
-  return ReportOf(store.Take(), {});
+  return ReportOf(StoreOfText(run, more), {});
 }
 
 }  // namespace sonde

@@ -13,14 +13,18 @@
 namespace sonde {
 
 // What the lines of a text trace say (docs/trace-format.md); they need no head.
-inline Facts FactsOfText(std::string_view run, std::string_view more = "") {
+inline std::shared_ptr<const Store> StoreOfText(std::string_view run,
+                                                std::string_view more = "") {
   std::string text = "sonde-text 0\n";
   text.append(run).append(more);
   auto bytes = ReadText(text, "made");
   CHECK(bytes.ok());
-  auto store = Store::OfBytes(bytes.Take(), "made");
+  auto store = Store::OfBytes(bytes.Take(), "made.sonde");
   CHECK(store.ok());
-  return FactsOf(store.Take());
+  return store.Take();
+}
+inline Facts FactsOfText(std::string_view run, std::string_view more = "") {
+  return FactsOf(StoreOfText(run, more));
 }
 
 }  // namespace sonde
