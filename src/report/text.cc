@@ -110,13 +110,29 @@ Lines OverheadLines(const Report& report) {
   return Wrap("Sonde    ", OverheadText(report));
 }
 
-// A row of the process table: one process, or short ones of one name.
-struct ProcessRow {
+// A row of a table of CPU time: a process, short ones of one name, a thread.
+struct CpuRow {
   std::vector<std::string> cells;
   MaybeNs cpu_ns;
   MaybeNumber share;
-  uint64_t processes = 1;
+  uint64_t count = 1;
 };
+
+// About `top` rows, and one of all others together.
+void PutRows(const std::vector<Column>& table, const std::vector<CpuRow>& rows,
+             size_t top, Lines& out) {
+  const size_t shown = RowsShown(rows.size(), top);
+  for (size_t i = 0; i < shown; ++i) out.push_back(RowOf(table, rows[i].cells));
+  if (shown == rows.size()) return;
+  CpuRow rest{{}, {}, {}, 0};
+  for (size_t i = shown; i < rows.size(); ++i) {
+    rest.count += rows[i].count;
+    if (rows[i].cpu_ns) rest.cpu_ns = rest.cpu_ns.value_or(0) + *rows[i].cpu_ns;
+    if (rows[i].share) rest.share = rest.share.value_or(0) + *rows[i].share;
+  }
+  out.push_back(RowOf(table, {fmt::format("and {} more", rest.count),
+                              Duration(rest.cpu_ns), Share(rest.share)}));
+}
 
 // Where a row begins with a number it is that of a process, so these do not;
 // how many there are is told whatever their name is.
@@ -125,8 +141,8 @@ std::string CallShort(const ShortProcesses& s) {
   return Cut(Printable(s.name, 60), kProcessColumns - many.size()) + many;
 }
 
-std::vector<ProcessRow> ProcessRows(const Facts& facts) {
-  std::vector<ProcessRow> rows;
+std::vector<CpuRow> ProcessRows(const Facts& facts) {
+  std::vector<CpuRow> rows;
   for (const ProcessFacts& p : facts.processes) {
     rows.push_back(
         {{fmt::format("{} {}", p.row.number, CallProcess(p, 60)),
@@ -144,7 +160,7 @@ std::vector<ProcessRow> ProcessRows(const Facts& facts) {
                     s.cpu_share,
                     s.count});
   std::stable_sort(rows.begin(), rows.end(),
-                   [](const ProcessRow& a, const ProcessRow& b) {
+                   [](const CpuRow& a, const CpuRow& b) {
                      return a.cpu_ns.value_or(-1) > b.cpu_ns.value_or(-1);
                    });
   return rows;
@@ -159,25 +175,11 @@ Lines ProcessLines(const Facts& facts, size_t top) {
                                              {"read", 8},
                                              {"written", 8},
                                              {"exit", 7}};
-  const std::vector<ProcessRow> rows = ProcessRows(facts);
+  const std::vector<CpuRow> rows = ProcessRows(facts);
   Lines out;
   if (rows.empty()) return out;
   out.push_back(TitlesOf(kTable));
-  const size_t shown = RowsShown(rows.size(), top);
-  for (size_t i = 0; i < shown; ++i)
-    out.push_back(RowOf(kTable, rows[i].cells));
-  if (shown < rows.size()) {
-    MaybeNs cpu_ns;
-    MaybeNumber share;
-    uint64_t processes = 0;
-    for (size_t i = shown; i < rows.size(); ++i) {
-      processes += rows[i].processes;
-      if (rows[i].cpu_ns) cpu_ns = cpu_ns.value_or(0) + *rows[i].cpu_ns;
-      if (rows[i].share) share = share.value_or(0) + *rows[i].share;
-    }
-    out.push_back(RowOf(kTable, {fmt::format("and {} more", processes),
-                                 Duration(cpu_ns), Share(share)}));
-  }
+  PutRows(kTable, rows, top, out);
   const RunFacts& run = facts.run;
   const int64_t rest = run.unattributed_cpu_ns.value_or(0);
   if (rest > 0 && run.cpu_ns.value_or(0) > 0)
@@ -197,36 +199,22 @@ Lines ThreadLines(const Facts& facts) {
   if (facts.processes.empty() || facts.processes.front().threads.size() < 2)
     return out;
   const ProcessFacts& p = facts.processes.front();
-  static const std::vector<Column> kTable = {{"", 26},
-                                             {"CPU", 8},
-                                             {"share", 8},
-                                             {"cores", 7},
-                                             {"waited for a core", 19}};
-  std::vector<Column> titled = kTable;
   const std::string title = fmt::format("Thread of {}", p.row.number);
-  titled[0].title = title.c_str();
-  out.push_back(TitlesOf(titled));
-  const size_t shown = RowsShown(p.threads.size(), kThreadRows);
-  for (size_t i = 0; i < shown; ++i) {
-    const ThreadFacts& t = p.threads[i];
-    out.push_back(
-        RowOf(kTable, {fmt::format("{} {}", t.row.tid, Printable(t.name, 40)),
-                       Duration(t.cpu_ns), Share(t.cpu_share),
-                       Cores(t.cores_used), Duration(t.wait_ns)}));
-  }
-  if (shown < p.threads.size()) {
-    MaybeNs cpu_ns;
-    MaybeNumber share;
-    for (size_t i = shown; i < p.threads.size(); ++i) {
-      if (p.threads[i].cpu_ns)
-        cpu_ns = cpu_ns.value_or(0) + *p.threads[i].cpu_ns;
-      if (p.threads[i].cpu_share)
-        share = share.value_or(0) + *p.threads[i].cpu_share;
-    }
-    out.push_back(
-        RowOf(kTable, {fmt::format("and {} more", p.threads.size() - shown),
-                       Duration(cpu_ns), Share(share)}));
-  }
+  const std::vector<Column> table = {{title.c_str(), 26},
+                                     {"CPU", 8},
+                                     {"share", 8},
+                                     {"cores", 7},
+                                     {"waited for a core", 19}};
+  std::vector<CpuRow> rows;
+  for (const ThreadFacts& t : p.threads)
+    rows.push_back({{fmt::format("{} {}", t.row.tid, Printable(t.name, 40)),
+                     Duration(t.cpu_ns), Share(t.cpu_share),
+                     Cores(t.cores_used), Duration(t.wait_ns)},
+                    t.cpu_ns,
+                    t.cpu_share,
+                    1});
+  out.push_back(TitlesOf(table));
+  PutRows(table, rows, kThreadRows, out);
   return out;
 }
 
