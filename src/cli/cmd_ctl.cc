@@ -177,19 +177,14 @@ Result<int> TellStatus(const std::string& wanted, bool json) {
 Result<int> RunCtl(const Args& args) {
   std::string verb, session;
   std::vector<std::string> text;
-  bool json = false, help = false;
+  bool json = false;
   CLI::App app("", "ctl");
-  app.set_help_flag();
   app.add_option("request", verb);
   app.add_option("text", text);
   app.add_option("--session", session);
   app.add_flag("--json", json);
-  app.add_flag("-h,--help", help);
-  TRY(const bool parsed, ParseArgs(app, args));
-  if (!parsed || help) {
-    std::fputs(kCtlHelp, stdout);
-    return 0;
-  }
+  TRY(const bool go_on, ParseArgs(app, args, kCtlHelp));
+  if (!go_on) return 0;
   const bool known = verb == "pause" || verb == "resume" || verb == "mark" ||
                      verb == "stop" || verb == "status";
   if (!known)

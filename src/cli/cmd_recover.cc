@@ -134,21 +134,15 @@ void Tell(const Recovered& result, const std::string& trace, bool json) {
 Result<int> RunRecover(const Args& args) {
   CLI::App app("", "recover");
   std::string trace, output;
-  bool force = false, list = false, quiet = false, json = false, help = false;
-  app.set_help_flag();
+  bool force = false, list = false, quiet = false, json = false;
   app.add_option("trace", trace);
   app.add_option("-o,--output", output);
   app.add_flag("--force", force);
   app.add_flag("--list", list);
   app.add_flag("--quiet", quiet);
   app.add_flag("--json", json);
-  app.add_flag("-h,--help", help);
-  TRY(const bool parsed, ParseArgs(app, args));
-  if (!parsed) return 0;
-  if (help) {
-    std::fputs(kRecoverHelp, stdout);
-    return 0;
-  }
+  TRY(const bool go_on, ParseArgs(app, args, kRecoverHelp));
+  if (!go_on) return 0;
   if (list) {
     PrintList(json);
     return 0;

@@ -68,27 +68,21 @@ struct RunArgs {
 Result<RunArgs> Parse(const Args& args) {
   RunArgs run;
   CLI::App app("", "run");
-  app.set_help_flag();
   AddRecordOptions(app, run.record);
   app.add_flag("--wait-tree", run.wait_tree);
   app.add_flag("--no-perf", run.no_perf);
-  app.add_flag("-h,--help", run.help);
-  size_t options_end = 0;
-  const size_t start = CommandStart(args, app, options_end);
-  const Args options(args.begin(),
-                     args.begin() + static_cast<ptrdiff_t>(options_end));
+  const RecordWords words = SplitWords(args, app);
   // One that is not ours is most often the command's, written before it.
-  if (const auto unknown = UnknownOption(options, app))
-    return Error{Error::Kind::kUsage, "run: there is no option " + *unknown,
+  if (words.unknown)
+    return Error{Error::Kind::kUsage,
+                 "run: there is no option " + *words.unknown,
                  "is it the command's? then it stands behind it: sonde run -- "
                  "COMMAND " +
-                     *unknown + "; `sonde run --help` lists ours"};
-  TRY(const bool parsed, ParseArgs(app, options));
-  if (!parsed || run.help) {
-    run.help = true;
-    return run;
-  }
-  run.command.assign(args.begin() + static_cast<ptrdiff_t>(start), args.end());
+                     *words.unknown + "; `sonde run --help` lists ours"};
+  TRY(const bool go_on, ParseArgs(app, words.options, kRunHelp));
+  run.help = !go_on;
+  if (run.help) return run;
+  run.command = words.command;
   if (run.command.empty())
     return Error{Error::Kind::kUsage, "run: there is no command to record",
                  "sonde run -- python train.py"};
@@ -174,10 +168,7 @@ Result<int> RunRun(const Args& args) {
   const InheritedFds inherited = InheritedFds::Capture();
   HoldStandardFds();
   auto run = Parse(args);
-  if (run.ok() && run.value().help) {
-    std::fputs(kRunHelp, stdout);
-    return 0;
-  }
+  if (run.ok() && run.value().help) return 0;
   const Result<int> code =
       run.ok() ? Record(run.value(), inherited) : Result<int>(run.error());
   if (code.ok()) return code;

@@ -177,30 +177,20 @@ Result<int> RecordInBackground(const WatchArgs& args, SessionOptions& options) {
 Result<int> RunWatch(const Args& words) {
   HoldStandardFds();
   WatchArgs args;
-  bool help = false;
   CLI::App app("", "watch");
-  app.set_help_flag();
   AddRecordOptions(app, args.record);
   app.add_option("--pid", args.pid);
   app.add_option("--container", args.container);
   app.add_option("--cgroup", args.cgroup);
   app.add_flag("--background", args.background);
-  app.add_flag("-h,--help", help);
-  size_t options_end = 0;
-  const size_t command = CommandStart(words, app, options_end);
-  const Args given(words.begin(),
-                   words.begin() + static_cast<ptrdiff_t>(options_end));
-  if (const auto unknown = UnknownOption(given, app))
-    return Error{Error::Kind::kUsage, "watch: there is no option " + *unknown,
+  const RecordWords given = SplitWords(words, app);
+  if (given.unknown)
+    return Error{Error::Kind::kUsage,
+                 "watch: there is no option " + *given.unknown,
                  "`sonde watch --help` lists them"};
-  if (command < words.size())
-    return NoCommand(
-        {words.begin() + static_cast<ptrdiff_t>(command), words.end()});
-  TRY(const bool parsed, ParseArgs(app, words));
-  if (!parsed || help) {
-    std::fputs(kWatchHelp, stdout);
-    return 0;
-  }
+  if (!given.command.empty()) return NoCommand(given.command);
+  TRY(const bool go_on, ParseArgs(app, words, kWatchHelp));
+  if (!go_on) return 0;
   if (args.record.time.empty()) args.record.time = kDefaultTime;
   TRY(SessionOptions options, CheckRecordArgs(args.record, "watch"));
   TRY(const WatchTarget target, TargetOf(args));

@@ -31,8 +31,10 @@ struct Command {
 std::span<const Command> Commands();
 
 // Parses `args` into the variables bound to `app`. True: go on. False: help was
-// asked for and printed. Wrong use is an Error of kind kUsage.
-Result<bool> ParseArgs(CLI::App& app, const Args& args);
+// asked for and printed, `help` if that is not null. Wrong use is an Error of
+// kind kUsage.
+Result<bool> ParseArgs(CLI::App& app, const Args& args,
+                       const char* help = nullptr);
 
 // "sonde: what" and its hint on stderr. Only for commands that choose their own
 // exit code; the others return the Error.

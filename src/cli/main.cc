@@ -47,12 +47,18 @@ Status CheckValues(const CLI::App& app) {
 
 }  // namespace
 
-Result<bool> ParseArgs(CLI::App& app, const Args& args) {
+Result<bool> ParseArgs(CLI::App& app, const Args& args, const char* help) {
+  bool help_asked = false;
+  if (help != nullptr) {
+    app.set_help_flag();
+    app.add_flag("-h,--help", help_asked);
+  }
   try {
     // CLI11 takes its words from the back.
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
     TRY_OK(CheckValues(app));
-    return true;
+    if (help_asked) std::fputs(help, stdout);
+    return !help_asked;
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help("sonde");
     return false;

@@ -1,6 +1,7 @@
 #include "cli/record_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -69,22 +70,10 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
   return life;
 }
 
-}  // namespace
-
+// Whether the word behind this option is its value.
 bool TakesValue(const CLI::App& app, const std::string& word) {
   const CLI::Option* const option = app.get_option_no_throw(word);
   return option != nullptr && option->get_items_expected_max() > 0;
-}
-
-size_t CommandStart(const Args& args, const CLI::App& app,
-                    size_t& options_end) {
-  for (size_t i = 0; i < args.size(); ++i) {
-    options_end = i;
-    if (args[i] == "--") return i + 1;
-    if (args[i].size() < 2 || args[i][0] != '-') return i;
-    if (TakesValue(app, args[i])) ++i;
-  }
-  return options_end = args.size();
 }
 
 std::optional<std::string> UnknownOption(const Args& options,
@@ -98,6 +87,21 @@ std::optional<std::string> UnknownOption(const Args& options,
     if (TakesValue(app, word)) ++i;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+RecordWords SplitWords(const Args& args, const CLI::App& app) {
+  size_t end = 0;  // of the options
+  while (end < args.size() && args[end].size() > 1 && args[end][0] == '-' &&
+         args[end] != "--")
+    end += TakesValue(app, args[end]) ? 2 : 1;
+  const auto at =
+      args.begin() + static_cast<ptrdiff_t>(std::min(end, args.size()));
+  const bool marked = at != args.end() && *at == "--";
+  RecordWords out{{args.begin(), at}, {marked ? at + 1 : at, args.end()}, {}};
+  out.unknown = UnknownOption(out.options, app);
+  return out;
 }
 
 void AddRecordOptions(CLI::App& app, RecordArgs& args) {

@@ -24,17 +24,14 @@ struct RecordArgs {
 // Binds them to `args`, which must live as long as `app`.
 void AddRecordOptions(CLI::App& app, RecordArgs& args);
 
-// Whether the word behind this option is its value.
-bool TakesValue(const CLI::App& app, const std::string& word);
-
-// Where a command begins among `args`: behind "--", or at the first word that
-// is neither an option nor an option's value. args.size() if there is none.
-size_t CommandStart(const Args& args, const CLI::App& app, size_t& options_end);
-
-// The first of `options` (what stands before options_end) that `app` does not
-// have, safe to print.
-std::optional<std::string> UnknownOption(const Args& options,
-                                         const CLI::App& app);
+// The words of a command line: options and their values, and behind them the
+// command, which begins behind "--", or at the first word that is neither.
+struct RecordWords {
+  Args options, command;
+  // The first of the options that there is not, safe to print.
+  std::optional<std::string> unknown;
+};
+RecordWords SplitWords(const Args& args, const CLI::App& app);
 
 // All of SessionOptions that they say. An Error of kind kUsage, beginning with
 // `verb`, if one makes no sense.
