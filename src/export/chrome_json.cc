@@ -187,7 +187,7 @@ class ChromeExport {
     }
     if (row.name.empty()) row.name = fmt::format("track {}", id);
     uint32_t tid = ids_.TidOf(id);
-    AddLane(row, tid != 0 ? tid : ids_.NewTid(), 0);
+    row.lanes.push_back(MakeLane(row, tid != 0 ? tid : ids_.NewTid(), 0));
     return row;
   }
 
@@ -200,9 +200,6 @@ class ChromeExport {
                  std::to_string(std::min(order, uint64_t{INT32_MAX})));
     return {Lane(budget_), tid, ChromeEvents::SlicePrefix(row.pid, tid)};
   }
-  void AddLane(Row& row, uint32_t tid, size_t number) {
-    row.lanes.push_back(MakeLane(row, tid, number));
-  }
 
   // The first lane in which the slice nests.
   Row::LaneRow& LaneFor(Row& row, int64_t begin_ns, int64_t end_ns,
@@ -210,7 +207,7 @@ class ChromeExport {
     for (Row::LaneRow& lane : row.lanes)
       if (lane.lane.Take(begin_ns, end_ns, depth)) return lane;
     if (row.lanes.size() < kMaxLanes) {
-      AddLane(row, ids_.NewTid(), row.lanes.size());
+      row.lanes.push_back(MakeLane(row, ids_.NewTid(), row.lanes.size()));
     } else {
       // The last one is taken over by a lane of the same look, used once.
       row.lanes.back() =

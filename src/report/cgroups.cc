@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/words.h"
 
 namespace sonde {
 namespace {
@@ -40,12 +41,9 @@ std::string UseText(const CgroupFacts& c) {
   if (c.read_bytes && c.write_bytes)
     add(fmt::format("disks read {}, wrote {}", FormatBytes(*c.read_bytes),
                     FormatBytes(*c.write_bytes)));
-  const auto share = [](const MaybeNumber& one) {
-    return one ? FormatShare(*one) : "-";
-  };
   if (c.psi_cpu_some || c.psi_io_some || c.psi_memory_some)
-    add(fmt::format("pressure CPU {}, I/O {}, memory {}", share(c.psi_cpu_some),
-                    share(c.psi_io_some), share(c.psi_memory_some)));
+    add(fmt::format("pressure CPU {}, I/O {}, memory {}", Share(c.psi_cpu_some),
+                    Share(c.psi_io_some), Share(c.psi_memory_some)));
   return text;
 }
 

@@ -27,6 +27,13 @@ Json Text(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
+template <typename Rows, typename Convert>
+Json ListOf(const Rows& rows, Convert convert) {
+  Json out = Json::array();
+  for (const auto& row : rows) out.push_back(convert(row));
+  return out;
+}
+
 Json ExitJson(const Process& row) {
   switch (row.exit) {
     case Process::Exit::kExited:
@@ -64,15 +71,14 @@ Json WhereOf(const Where& where) {
 }
 
 Json FindingOf(const Finding& f) {
-  Json evidence = Json::array();
-  for (const Evidence& e : f.evidence)
-    evidence.push_back({{"text", e.text},
-                        {"from_ns", Time(e.from_ns)},
-                        {"to_ns", Time(e.to_ns)}});
-  Json numbers = Json::array();
-  for (const Number& n : f.numbers)
-    numbers.push_back(
-        {{"name", n.name}, {"value", n.value}, {"unit", NameOf(n.unit)}});
+  const auto evidence = [](const Evidence& e) -> Json {
+    return {{"text", e.text},
+            {"from_ns", Time(e.from_ns)},
+            {"to_ns", Time(e.to_ns)}};
+  };
+  const auto number = [](const Number& n) -> Json {
+    return {{"name", n.name}, {"value", n.value}, {"unit", NameOf(n.unit)}};
+  };
   Json gain;
   if (f.gain)
     gain = {{"share", f.gain->share},
@@ -83,8 +89,8 @@ Json FindingOf(const Finding& f) {
           {"severity", NameOf(f.severity)},
           {"confidence", f.confidence},
           {"summary", f.summary},
-          {"evidence", std::move(evidence)},
-          {"numbers", std::move(numbers)},
+          {"evidence", ListOf(f.evidence, evidence)},
+          {"numbers", ListOf(f.numbers, number)},
           {"advice", f.advice},
           {"gain", std::move(gain)},
           {"from_ns", f.from_ns},
@@ -107,8 +113,6 @@ Json ThreadOf(const ThreadFacts& t) {
 }
 
 Json ProcessOf(const ProcessFacts& p) {
-  Json threads = Json::array();
-  for (const ThreadFacts& t : p.threads) threads.push_back(ThreadOf(t));
   return {{"number", p.row.number},
           {"pid", p.row.pid},
           {"parent", Known(p.row.parent)},
@@ -138,7 +142,7 @@ Json ProcessOf(const ProcessFacts& p) {
           {"write_chars", Whole(p.io.write_chars)},
           {"read_calls", Whole(p.io.read_calls)},
           {"write_calls", Whole(p.io.write_calls)},
-          {"threads", std::move(threads)}};
+          {"threads", ListOf(p.threads, ThreadOf)}};
 }
 
 Json MachineOf(const MachineFacts& m) {
@@ -262,13 +266,6 @@ Json SeriesOf(const SeriesShape& one) {
           {"period_s", Maybe(p.period_s)},
           {"slope_per_s", Maybe(p.slope_per_s)},
           {"text", p.text}};
-}
-
-template <typename Rows, typename Convert>
-Json ListOf(const Rows& rows, Convert convert) {
-  Json out = Json::array();
-  for (const auto& row : rows) out.push_back(convert(row));
-  return out;
 }
 
 }  // namespace

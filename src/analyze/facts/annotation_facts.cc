@@ -60,10 +60,8 @@ TrackSlices TrackOf(const Store& store, uint32_t id,
     out.thread = row->second.thread;
     out.name = store.Str(row->second.name);
     const auto thread = store.threads().find(out.thread);
-    if (row->second.name == 0)
-      out.name = thread != store.threads().end()
-                     ? std::string(store.Str(thread->second.name))
-                     : std::string();
+    if (row->second.name == 0 && thread != store.threads().end())
+      out.name = store.Str(thread->second.name);
   }
   out.slices = SlicesOf(store, sums);
   for (const SliceFacts& s : out.slices)

@@ -99,10 +99,11 @@ std::vector<Link> LinksOf(const Facts& facts) {
   return out;
 }
 
-RegularSeries CachedOf(const Facts& facts) {
-  return SumCounters(
-      facts, facts.series->grid,
-      {{"cached", "bytes", Series::Scope::kMachine, "mem_cached_bytes", 1}})[0];
+RegularSeries BytesOfMachine(const Facts& facts, const char* counter,
+                             std::optional<std::string> cgroup) {
+  return SumCounters(facts, facts.series->grid,
+                     {{counter, "bytes", Series::Scope::kMachine, counter, 1,
+                       std::nullopt, std::move(cgroup)}})[0];
 }
 
 std::vector<ProcessMemory> MemoryOf(const Facts& facts, double least_bytes) {

@@ -1,6 +1,7 @@
 #ifndef SONDE_ANALYZE_FACTS_PART_SERIES_H_
 #define SONDE_ANALYZE_FACTS_PART_SERIES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ struct Link {
 // Every interface of the run, the one that moved most first.
 std::vector<Link> LinksOf(const Facts& facts);
 
-// What the machine has of files in its memory (the page cache), in bytes.
-RegularSeries CachedOf(const Facts& facts);
+// A number of bytes that is sampled of the machine, or of one cgroup.
+RegularSeries BytesOfMachine(const Facts& facts, const char* counter,
+                             std::optional<std::string> cgroup = std::nullopt);
 
 // Resident memory of one process. Not known outside of its life.
 struct ProcessMemory {

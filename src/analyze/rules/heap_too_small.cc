@@ -35,6 +35,7 @@ struct Collecting {
   const ProcessFacts* process = nullptr;
   double gc_ns = 0;
   size_t threads = 0;
+  const ThreadFacts* busiest = nullptr;
   bool dotnet = false;
 };
 
@@ -52,6 +53,7 @@ Collecting CollectingOf(const ProcessFacts& process) {
     const bool dotnet = BeginsWithOne(t.name, kDotnet);
     if (!dotnet && t.name != kSerial && !BeginsWithOne(t.name, kJava)) continue;
     out.dotnet |= dotnet;
+    if (out.busiest == nullptr) out.busiest = &t;  // most CPU first
     out.gc_ns += static_cast<double>(t.cpu_ns.value_or(0));
     if (t.cpu_ns.value_or(0) > 0) ++out.threads;
   }
@@ -117,18 +119,12 @@ Outcome HeapTooSmall(const Case& about) {
                   most.threads == 1 ? std::string("one thread")
                                     : fmt::format("{} threads", most.threads),
                   most.gc_ns / wall, all / wall));
-  for (const ThreadFacts& t : process.threads) {
-    if (!BeginsWithOne(t.name, kJava) && !BeginsWithOne(t.name, kDotnet) &&
-        t.name != kSerial)
-      continue;
-    Say(f, fmt::format(
-               "The busiest of these threads, {}, had {} of the process's "
-               "CPU time.",
-               Printable(t.name, 16),
-               FormatShare(std::min(
-                   1.0, static_cast<double>(t.cpu_ns.value_or(0)) / all))));
-    break;  // most CPU first
-  }
+  const double busiest_ns =
+      static_cast<double>(most.busiest->cpu_ns.value_or(0));
+  Say(f, fmt::format("The busiest of these threads, {}, had {} of the "
+                     "process's CPU time.",
+                     Printable(most.busiest->name, 16),
+                     FormatShare(std::min(1.0, busiest_ns / all))));
   PutNumber(f, "collecting", share, Unit::kShare);
   PutNumber(f, "collecting_cores", most.gc_ns / wall, Unit::kCores);
   PutNumber(f, "own_cores", all / wall, Unit::kCores);

@@ -59,7 +59,7 @@ constexpr double kWaitsAtAll = 0.10;  // of the time, by pressure
 
 // What all four look at. `found` is the first one's answer.
 struct Feed {
-  Accelerators devices;
+  Accelerators devices;  // that idle, and tell how busy they are
   InputWork work;
   double idle = 0;
   bool by_cpu = false, by_disk = false, by_reads = false, by_self = false;
@@ -96,9 +96,8 @@ Finding Begin(const Facts& facts, const Feed& in) {
   Finding f = FindingIn(in.devices.from_ns, in.devices.to_ns);
   if (in.idle >= kHighIdle) f.severity = Severity::kCritical;
   for (const Accelerator& d : in.devices.used)
-    if (d.busy_known())
-      Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
-                         FormatShare(d.busy_mean)));
+    Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
+                       FormatShare(d.busy_mean)));
   const ProcessFacts& consumer = *in.work.consumers[0];
   SayOfRun(
       f, facts,
@@ -122,8 +121,7 @@ Finding Begin(const Facts& facts, const Feed& in) {
 
 std::string Waiters(const Feed& in) {
   std::vector<const Accelerator*> all;
-  for (const Accelerator& d : in.devices.used)
-    if (d.busy_known()) all.push_back(&d);
+  for (const Accelerator& d : in.devices.used) all.push_back(&d);
   return CallDevices(all);
 }
 

@@ -87,24 +87,21 @@ struct Room {
 
 std::optional<Room> RoomOf(const Facts& facts) {
   std::optional<Room> out;
-  for (const CgroupFacts& c : facts.cgroups)
-    if (c.memory_limit_bytes && c.memory_peak_bytes) {
-      // Files that it keeps in memory are given up first.
-      const double used =
-          std::max(0.0, *c.memory_peak_bytes - c.cache_peak_bytes.value_or(0));
-      const double left = std::max(0.0, *c.memory_limit_bytes - used);
-      if (!out || left < out->bytes)
-        out = Room{left, fmt::format("the container's limit of {}",
-                                     FormatBytes(*c.memory_limit_bytes))};
-    }
-  const MachineFacts& machine = facts.machine;
-  if (machine.mem_total_bytes && machine.mem_peak_bytes) {
-    const double left =
-        std::max(0.0, *machine.mem_total_bytes - *machine.mem_peak_bytes);
+  const auto take = [&](double all, double used, const char* of) {
+    const double left = std::max(0.0, all - used);
     if (!out || left < out->bytes)
-      out = Room{left, fmt::format("the machine's memory of {}",
-                                   FormatBytes(*machine.mem_total_bytes))};
-  }
+      out = Room{left, fmt::format("{} of {}", of, FormatBytes(all))};
+  };
+  for (const CgroupFacts& c : facts.cgroups)
+    // Files that it keeps in memory are given up first.
+    if (c.memory_limit_bytes && c.memory_peak_bytes)
+      take(*c.memory_limit_bytes,
+           std::max(0.0, *c.memory_peak_bytes - c.cache_peak_bytes.value_or(0)),
+           "the container's limit");
+  const MachineFacts& machine = facts.machine;
+  if (machine.mem_total_bytes && machine.mem_peak_bytes)
+    take(*machine.mem_total_bytes, *machine.mem_peak_bytes,
+         "the machine's memory");
   return out;
 }
 

@@ -130,11 +130,8 @@ void SayCurves(Finding& f, const Facts& facts, const Kills& kills,
         Say(f, fmt::format("Memory of the process: {}.", curve));
   if (kills.cgroup == nullptr) return;
   const CgroupFacts& c = *kills.cgroup;
-  const RegularSeries memory =
-      SumCounters(facts, facts.series->grid,
-                  {{"memory", "bytes", Series::Scope::kMachine,
-                    "cgroup_memory_bytes", 1, std::nullopt, c.path}})[0];
-  const std::string curve = CurveUntil(facts, memory, until_ns);
+  const std::string curve = CurveUntil(
+      facts, BytesOfMachine(facts, "cgroup_memory_bytes", c.path), until_ns);
   const std::string limit =
       c.memory_limit_bytes
           ? fmt::format("; its limit is {}", FormatBytes(*c.memory_limit_bytes))

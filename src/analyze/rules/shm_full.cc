@@ -69,9 +69,7 @@ Outcome ShmFull(const Case& about) {
   const Facts& facts = about.facts();
   const double total = *facts.machine.shm_total_bytes;
   if (total <= 0) return {};
-  const RegularSeries used = SumCounters(
-      facts, facts.series->grid,
-      {{"shm", "bytes", Series::Scope::kMachine, "shm_used_bytes", 1}})[0];
+  const RegularSeries used = BytesOfMachine(facts, "shm_used_bytes");
   const std::optional<Death> death = DeathOf(facts, used, total);
   if (!death) return {};
   const ProcessFacts& process = death->process;

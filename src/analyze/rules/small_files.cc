@@ -80,7 +80,8 @@ bool ReadsAhead(const MachineFacts& machine) {
 // first it may have written its data.
 bool FillsCache(const Facts& facts, const SteadySeries& series,
                 const SeriesView& from_disk) {
-  const SeriesView cached = series.Of(CachedOf(facts));
+  const SeriesView cached =
+      series.Of(BytesOfMachine(facts, "mem_cached_bytes"));
   if (!cached.collected() || series.size() < 2) return false;
   const size_t half = series.size() / 2;
   double read = 0;

@@ -94,8 +94,8 @@ Outcome SpawnStorm(const Case& about) {
                                                   : starter->cpu_ns;
   const double starting =
       storm.cpu_ns + static_cast<double>(by_starter.value_or(0));
-  if (starting < kMinOfCpu * static_cast<double>(facts.run.cpu_ns.value_or(0)))
-    return {};
+  const double run_cpu_ns = static_cast<double>(facts.run.cpu_ns.value_or(0));
+  if (starting < kMinOfCpu * run_cpu_ns) return {};
 
   Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   const std::string name = Printable(storm.most->name, 24);
@@ -115,18 +115,15 @@ Outcome SpawnStorm(const Case& about) {
   PutNumber(f, "processes", storm.count, Unit::kCount);
   PutNumber(f, "starts", rate, Unit::kPerSecond);
   PutNumber(f, "life", storm.wall_ns / storm.count / 1e9, Unit::kSeconds);
-  if (facts.run.cpu_ns.value_or(0) > 0)
-    PutNumber(
-        f, "cpu_share",
-        std::min(1.0, storm.cpu_ns / static_cast<double>(*facts.run.cpu_ns)),
-        Unit::kShare);
-  if (facts.run.cpu_ns.value_or(0) > 0 && storm.cpu_ns > 0)
-    Say(f, fmt::format("Together these processes used {}, {} of the run's "
-                       "CPU time.",
-                       FormatDuration(static_cast<int64_t>(storm.cpu_ns)),
-                       FormatShare(std::min(
-                           1.0, storm.cpu_ns /
-                                    static_cast<double>(*facts.run.cpu_ns)))));
+  if (run_cpu_ns > 0) {
+    const double share = std::min(1.0, storm.cpu_ns / run_cpu_ns);
+    PutNumber(f, "cpu_share", share, Unit::kShare);
+    if (storm.cpu_ns > 0)
+      Say(f, fmt::format("Together these processes used {}, {} of the run's "
+                         "CPU time.",
+                         FormatDuration(static_cast<int64_t>(storm.cpu_ns)),
+                         FormatShare(share)));
+  }
   if (starter != nullptr) {
     PutWhere(f, *starter);
     std::string kernel;

@@ -47,10 +47,6 @@ std::string PathForShell(const Facts& facts) {
   return ShellWord(facts.store->path(), 4096);
 }
 
-bool Watched(const Facts& facts) {
-  return !facts.store->Meta("watched").empty();
-}
-
 // Its sonde was killed, and it was recovered.
 bool Killed(const Facts& facts) {
   const std::vector<Loss> losses = facts.store->losses();
@@ -72,9 +68,9 @@ std::string WatchedPid(const Facts& facts) {
 
 // The command that makes such a recording anew, with other options.
 std::string RecordAgain(const Facts& facts, const std::string& options = "") {
-  return Watched(facts) ? "sonde watch" + WatchedPid(facts) + options
-                        : fmt::format("sonde run{} -- {}", options,
-                                      CommandForShell(*facts.store));
+  return facts.run.watched ? "sonde watch" + WatchedPid(facts) + options
+                           : fmt::format("sonde run{} -- {}", options,
+                                         CommandForShell(*facts.store));
 }
 
 // How to record a command that ran to its end so that it can be judged.
@@ -131,8 +127,9 @@ std::string GetMoreSamples(const Facts& facts) {
 
 PlainVerdict TooFewSamples(const Facts& facts) {
   const std::string by = facts.store->Meta("ended_by");
-  const char* const did =
-      Watched(facts) || (by != "command" && !by.empty()) ? "Recorded" : "Ran";
+  const char* const did = facts.run.watched || (by != "command" && !by.empty())
+                              ? "Recorded"
+                              : "Ran";
   const std::string wall = FormatDuration(facts.run.wall_ns);
   if (facts.run.wall_ns < kNsPerSec || facts.ticks == 0)
     return {fmt::format("{} {}: too short to judge.", did, wall),
@@ -155,9 +152,9 @@ std::string FindTheWait(const Facts& facts) {
     out += sleeper + " ";
   const std::string pid = WatchedPid(facts);
   return out + "See in which system calls the program waits: strace -f -c -w " +
-         (!Watched(facts) ? CommandForShell(*facts.store)
-          : pid.empty()   ? "-p PID"
-                          : "-p" + pid.substr(pid.rfind(' ')));
+         (!facts.run.watched ? CommandForShell(*facts.store)
+          : pid.empty()      ? "-p PID"
+                             : "-p" + pid.substr(pid.rfind(' ')));
 }
 
 PlainVerdict OfDelay(const Facts& facts) {
