@@ -5,57 +5,51 @@
 namespace sonde {
 
 TextLine::Field TimeField(std::string_view key, TextLine& line, int64_t& to) {
-  return {key, [&line, &to]() -> Status {
-            TRY(to, line.Time());
-            return Ok();
-          }};
+  return FieldOf(key, to, [&line] { return line.Time(); });
 }
 
 TextLine::Field IntField(std::string_view key, TextLine& line, int64_t& to) {
-  return {key, [&line, &to]() -> Status {
-            TRY(to, line.Int(INT64_MIN, INT64_MAX));
-            return Ok();
-          }};
+  return FieldOf(key, to, [&line] { return line.Int(INT64_MIN, INT64_MAX); });
 }
 
 TextLine::Field Int32Field(std::string_view key, TextLine& line, int32_t& to) {
-  return {key, [&line, &to]() -> Status {
-            TRY(const int64_t value, line.Int(INT32_MIN, INT32_MAX));
-            to = static_cast<int32_t>(value);
-            return Ok();
-          }};
+  return FieldOf(key, to, [&line] { return line.Int(INT32_MIN, INT32_MAX); });
 }
 
 TextLine::Field U32Field(std::string_view key, TextLine& line, uint32_t& to,
                          uint32_t max) {
-  return {key, [&line, &to, max]() -> Status {
-            TRY(const uint64_t value, line.Unsigned(max));
-            to = static_cast<uint32_t>(value);
-            return Ok();
-          }};
+  return FieldOf(key, to, [&line, max] { return line.Unsigned(max); });
 }
 
 TextLine::Field U64Field(std::string_view key, TextLine& line, uint64_t& to) {
-  return {key, [&line, &to]() -> Status {
-            TRY(to, line.Unsigned());
-            return Ok();
-          }};
+  return FieldOf(key, to, [&line] { return line.Unsigned(); });
 }
 
 TextLine::Field TextField(std::string_view key, TextLine& line,
                           std::string& to) {
-  return {key, [&line, &to]() -> Status {
-            TRY(to, line.String());
+  return FieldOf(key, to, [&line] { return line.String(); });
+}
+
+TextLine::Field StringField(std::string_view key, TextLine& line,
+                            TraceWriter& writer, uint32_t& to) {
+  return FieldOf(key, to, [&line, &writer]() -> Result<uint32_t> {
+    TRY(const std::string text, line.String());
+    return writer.Intern(text);
+  });
+}
+
+TextLine::Field FlagField(std::string_view key, uint8_t& flags, uint8_t bit) {
+  return {key,
+          [&flags, bit] {
+            flags |= bit;
             return Ok();
-          }};
+          },
+          true};
 }
 
 TextLine::Field IdField(std::string_view key, TextLine& line,
                         const TextIds& ids, uint32_t& to) {
-  return {key, [key, &line, &ids, &to]() -> Status {
-            TRY(to, Known(line, ids, key));
-            return Ok();
-          }};
+  return FieldOf(key, to, [=, &line, &ids] { return Known(line, ids, key); });
 }
 
 Result<uint32_t> Known(TextLine& line, const TextIds& ids,
@@ -76,13 +70,10 @@ Result<uint64_t> NewId(TextLine& line, const TextIds& ids) {
 }
 
 Result<size_t> Choice(TextLine& line, std::span<const std::string_view> words) {
-  size_t at = 0;
-  for (std::string_view word : words) {
-    if (line.PeekWord() == word) {
-      line.SkipWord();
-      return at;
-    }
-    ++at;
+  for (size_t at = 0; at < words.size(); ++at) {
+    if (line.PeekWord() != words[at]) continue;
+    line.SkipWord();
+    return at;
   }
   std::string known;
   for (std::string_view word : words) (known += ' ') += word;
@@ -108,10 +99,8 @@ Result<uint32_t> ReadArgs(TextLine& line, TraceWriter& writer) {
       arg.type = Arg::Type::kString;
       TRY(const std::string text, line.String());
       arg.string_value = writer.Intern(text);
-      args.push_back(arg);
-      continue;
     }
-    line.SkipWord();
+    if (arg.type != Arg::Type::kString) line.SkipWord();
     args.push_back(arg);
   }
   return writer.AddArgs(args);

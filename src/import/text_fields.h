@@ -14,7 +14,17 @@
 
 namespace sonde {
 
-// KEY=VALUE of `line`, stored in `to`. Line and `to` must outlive the field.
+// KEY=VALUE, where `read` takes the value from its line and `to` stores it.
+// What `read` refers to and `to` must outlive the field.
+template <typename To, typename Read>
+TextLine::Field FieldOf(std::string_view key, To& to, Read read) {
+  return {key, [&to, read]() -> Status {
+            TRY(const auto value, read());
+            to = static_cast<To>(value);
+            return Ok();
+          }};
+}
+// The same for a value of each type. A string becomes its id in `writer`.
 TextLine::Field TimeField(std::string_view key, TextLine& line, int64_t& to);
 TextLine::Field IntField(std::string_view key, TextLine& line, int64_t& to);
 TextLine::Field Int32Field(std::string_view key, TextLine& line, int32_t& to);
@@ -23,6 +33,10 @@ TextLine::Field U32Field(std::string_view key, TextLine& line, uint32_t& to,
 TextLine::Field U64Field(std::string_view key, TextLine& line, uint64_t& to);
 TextLine::Field TextField(std::string_view key, TextLine& line,
                           std::string& to);
+TextLine::Field StringField(std::string_view key, TextLine& line,
+                            TraceWriter& writer, uint32_t& to);
+// A bare word that sets `bit` of `flags`.
+TextLine::Field FlagField(std::string_view key, uint8_t& flags, uint8_t bit);
 
 // Ids as the text has them, and ours.
 using TextIds = std::unordered_map<uint64_t, uint32_t>;

@@ -148,15 +148,6 @@ class Reader {
 
   TextRowReader Fields(TextLine& line) { return {line, Trace(), ids_}; }
 
-  TextLine::Field StringField(std::string_view key, TextLine& line,
-                              uint32_t& to) {
-    return {key, [this, &line, &to]() -> Status {
-              TRY(const std::string text, line.String());
-              to = Trace().Intern(text);
-              return Ok();
-            }};
-  }
-
   Status ReadSession(TextLine& line) {
     if (writer_) return line.Expected("session as the second line");
     const std::string_view hex = line.AtEnd() ? "" : line.PeekWord();
@@ -312,20 +303,13 @@ class Reader {
   Status ReadSample(TextLine& line) {
     Sample row;
     TRY(row.time_ns, line.Time());
-    const auto flag = [&](std::string_view word, Sample::Flag bit) {
-      return TextLine::Field{word,
-                             [&row, bit]() -> Status {
-                               row.flags |= bit;
-                               return Ok();
-                             },
-                             true};
-    };
     int64_t weight_ns = 0;
-    TRY_OK(line.Fields({U32Field("thread", line, row.thread, kMaxNumber),
-                        IdField("stack", line, stack_ids_, row.stack),
-                        TimeField("weight", line, weight_ns),
-                        flag("waiting", Sample::kWaiting),
-                        flag("approximate", Sample::kApproximate)}));
+    TRY_OK(line.Fields(
+        {U32Field("thread", line, row.thread, kMaxNumber),
+         IdField("stack", line, stack_ids_, row.stack),
+         TimeField("weight", line, weight_ns),
+         FlagField("waiting", row.flags, Sample::kWaiting),
+         FlagField("approximate", row.flags, Sample::kApproximate)}));
     if (weight_ns < 0) return line.Expected("a weight that is not negative");
     row.weight_ns = static_cast<uint64_t>(weight_ns);
     waiting_.samples.push_back(row);
@@ -363,27 +347,15 @@ class Reader {
                                      pending.has_depth = true;
                                      return Ok();
                                    }};
-    const TextLine::Field args = {"args", [&]() -> Status {
-                                    TRY(event.args, ReadArgs(line, Trace()));
-                                    return Ok();
-                                  }};
-    const TextLine::Field unfinished = {"unfinished",
-                                        [&]() -> Status {
-                                          event.flags |= Event::kUnfinished;
-                                          return Ok();
-                                        },
-                                        true};
-    const TextLine::Field cls = {"class", [&]() -> Status {
-                                   TRY(const size_t at, Choice(line, kClasses));
-                                   event.cls = static_cast<Event::Class>(at);
-                                   return Ok();
-                                 }};
-    TRY_OK(
-        line.Fields({depth, StringField("cat", line, event.category), args, cls,
-                     StringField("source", line, event.source),
-                     IdField("stack", line, stack_ids_, event.stack),
-                     U64Field("flow_in", line, event.flow_in),
-                     U64Field("flow_out", line, event.flow_out), unfinished}));
+    TRY_OK(line.Fields(
+        {depth, StringField("cat", line, Trace(), event.category),
+         FieldOf("args", event.args, [&] { return ReadArgs(line, Trace()); }),
+         FieldOf("class", event.cls, [&] { return Choice(line, kClasses); }),
+         StringField("source", line, Trace(), event.source),
+         IdField("stack", line, stack_ids_, event.stack),
+         U64Field("flow_in", line, event.flow_in),
+         U64Field("flow_out", line, event.flow_out),
+         FlagField("unfinished", event.flags, Event::kUnfinished)}));
     pending.line = line.number();
     waiting_.events[track - 1].push_back(pending);
     return Ok();

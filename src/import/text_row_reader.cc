@@ -2,60 +2,54 @@
 
 namespace sonde {
 
-void TextRowReader::Add(std::string_view key, std::function<Status()> take,
-                        bool flag) {
-  fields_.push_back({key,
-                     [this, key, take = std::move(take)] {
-                       told_.insert(key);
-                       return take();
-                     },
-                     flag});
+void TextRowReader::Add(TextLine::Field field) {
+  field.take = [this, key = field.key, take = std::move(field.take)] {
+    told_.insert(key);
+    return take();
+  };
+  fields_.push_back(std::move(field));
 }
 
 void TextRowReader::Number(std::string_view key, int32_t& v) {
   if (exit_ != nullptr && key == "exit_code")
     AddExit(v);
   else
-    Add(key, Int32Field(key, line_, v).take);
+    Add(Int32Field(key, line_, v));
 }
 
 void TextRowReader::Number(std::string_view key, int64_t& v) {
-  Add(key, IntField(key, line_, v).take);
+  Add(IntField(key, line_, v));
 }
 
 void TextRowReader::Number(std::string_view key, uint32_t& v) {
   if (scope_ != nullptr && key == "scope_id")
-    Add("scope", [this, &v] { return TakeScope(v); });
+    Add({"scope", [this, &v] { return TakeScope(v); }});
   else
-    Add(key, U32Field(key, line_, v).take);
+    Add(U32Field(key, line_, v));
 }
 
 void TextRowReader::Number(std::string_view key, uint64_t& v) {
-  Add(key, U64Field(key, line_, v).take);
+  Add(U64Field(key, line_, v));
 }
 
 void TextRowReader::Time(std::string_view key, int64_t& v) {
-  Add(key, TimeField(key, line_, v).take);
+  Add(TimeField(key, line_, v));
 }
 
 void TextRowReader::String(std::string_view key, uint32_t& v) {
-  Add(key, [this, &v]() -> Status {
-    TRY(const std::string text, line_.String());
-    v = trace_.Intern(text);
-    return Ok();
-  });
+  Add(StringField(key, line_, trace_, v));
 }
 
 void TextRowReader::Text(std::string_view key, std::string& v) {
-  Add(key, TextField(key, line_, v).take);
+  Add(TextField(key, line_, v));
 }
 
 void TextRowReader::Ref(FrameKind kind, std::string_view key, uint32_t& v) {
   const auto ids = ids_.find(kind);
   if (ids != ids_.end())
-    Add(key, IdField(key, line_, ids->second, v).take);
+    Add(IdField(key, line_, ids->second, v));
   else
-    Add(key, U32Field(key, line_, v, kMaxNumber).take);
+    Add(U32Field(key, line_, v, kMaxNumber));
 }
 
 void TextRowReader::AddExit(int32_t& code) {
@@ -71,9 +65,9 @@ void TextRowReader::AddExit(int32_t& code) {
       return Int32Field("", line_, code).take();
     };
   };
-  Add("exit", ended(Process::Exit::kExited));
-  Add("signal", ended(Process::Exit::kSignaled));
-  Add("running", ended(Process::Exit::kRunning), true);
+  Add({"exit", ended(Process::Exit::kExited)});
+  Add({"signal", ended(Process::Exit::kSignaled)});
+  Add({"running", ended(Process::Exit::kRunning), true});
 }
 
 Status TextRowReader::TakeScope(uint32_t& id) {

@@ -1,7 +1,6 @@
 #ifndef SONDE_IMPORT_TEXT_ROW_READER_H_
 #define SONDE_IMPORT_TEXT_ROW_READER_H_
 
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -32,11 +31,9 @@ class TextRowReader {
   TextRowReader(TextLine& line, TraceWriter& trace, const Ids& ids)
       : line_(line), trace_(trace), ids_(ids) {}
 
-  // `more` are fields of the line that are none of the row.
   template <typename Row>
-  Status Read(Row& row, std::initializer_list<TextLine::Field> more = {}) {
+  Status Read(Row& row) {
     VisitFields(*this, row);
-    fields_.insert(fields_.end(), more.begin(), more.end());
     return line_.Fields(fields_);
   }
   // Whether the line has a field.
@@ -53,11 +50,10 @@ class TextRowReader {
   void Ref(FrameKind kind, std::string_view key, uint32_t& v);
   template <typename Enum, typename Words>
   void Choice(std::string_view key, Enum& v, const Words& words, Enum first) {
-    Add(key, [this, &v, &words, first]() -> Status {
+    Add(FieldOf(key, v, [this, &words, first]() -> Result<size_t> {
       TRY(const size_t at, sonde::Choice(line_, words));
-      v = static_cast<Enum>(static_cast<size_t>(first) + at);
-      return Ok();
-    });
+      return static_cast<size_t>(first) + at;
+    }));
   }
   template <typename Words>
   void Choice(std::string_view, Process::Exit& v, const Words&, Process::Exit) {
@@ -69,8 +65,7 @@ class TextRowReader {
   }
 
  private:
-  void Add(std::string_view key, std::function<Status()> take,
-           bool flag = false);
+  void Add(TextLine::Field field);
   void AddExit(int32_t& code);
   Status TakeScope(uint32_t& id);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -32,11 +33,11 @@ bool IsSimple(char c) {
          c == ':' || c == '+' || c == '-' || c == '@' || c == '%';
 }
 
-template <typename T>
-std::optional<T> Whole(std::string_view word, int base = 10) {
+template <typename T, typename... Base>
+std::optional<T> Whole(std::string_view word, Base... base) {
   T value{};
   const auto [end, failure] =
-      std::from_chars(word.data(), word.data() + word.size(), value, base);
+      std::from_chars(word.data(), word.data() + word.size(), value, base...);
   if (failure != std::errc() || end != word.data() + word.size())
     return std::nullopt;
   return value;
@@ -53,13 +54,6 @@ int64_t TakeTimeUnit(std::string_view& word) {
     return ns;
   }
   return 1;
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -88,8 +82,8 @@ std::string TextQuoted(std::string_view text) {
 }
 
 std::string TextWord(std::string_view text) {
-  bool simple = !text.empty();
-  for (char c : text) simple &= IsSimple(c);
+  const bool simple =
+      !text.empty() && std::all_of(text.begin(), text.end(), IsSimple);
   return simple ? std::string(text) : TextQuoted(text);
 }
 
@@ -162,17 +156,11 @@ std::optional<double> ParseTextDouble(std::string_view word) {
   if (word == "nan") return std::bit_cast<double>(kPlainNan);
   if (word == "inf") return HUGE_VAL;
   if (word == "-inf") return -HUGE_VAL;
-  double value = 0;
-  const auto [end, failure] =
-      std::from_chars(word.data(), word.data() + word.size(), value);
-  if (failure != std::errc() || end != word.data() + word.size() ||
-      !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = Whole<double>(word);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<double> ParseTextQuantity(std::string_view word) {
-  double scale = 1;
   for (const auto& [unit, size] :
        {std::pair<std::string_view, double>{"KiB", 1024},
         {"MiB", 1024.0 * 1024},
@@ -186,7 +174,7 @@ std::optional<double> ParseTextQuantity(std::string_view word) {
     const auto value = ParseTextDouble(word);
     return value ? std::optional(*value * size) : std::nullopt;
   }
-  scale = static_cast<double>(TakeTimeUnit(word));
+  const auto scale = static_cast<double>(TakeTimeUnit(word));
   const auto value = ParseTextDouble(word);
   if (!value) return std::nullopt;
   return scale == 1 ? *value : *value * scale;
@@ -237,10 +225,10 @@ Result<std::string> TextLine::Quoted() {
       } else if (c == 't') {
         c = '\t';
       } else if (c == 'x') {
-        if (rest_.size() < 2 || HexDigit(rest_[0]) < 0 ||
-            HexDigit(rest_[1]) < 0)
+        const auto byte = Whole<uint8_t>(rest_.substr(0, 2), 16);
+        if (rest_.size() < 2 || !byte)
           return Expected("two hexadecimal digits after \\x");
-        c = static_cast<char>(HexDigit(rest_[0]) * 16 + HexDigit(rest_[1]));
+        c = static_cast<char>(*byte);
         rest_.remove_prefix(2);
       } else if (c != '"' && c != '\\') {
         return start.Expected("one of \\n \\t \\\" \\\\ \\xNN in the string");
