@@ -19,6 +19,13 @@ struct CgroupValue {
   uint64_t value;
 };
 
+// A number of a file, by the word before it, and the value that it becomes.
+struct CgroupKey {
+  std::string_view key;  // "" where the place alone tells
+  SeriesName name;
+  uint64_t times = 1;
+};
+
 // One file, and how it is read. Pure functions over hostile text: what is not
 // as the kernel writes it gives no value.
 struct CgroupFile {
@@ -30,7 +37,13 @@ struct CgroupFile {
   bool of_limits;
   // Changes slowly, or costs much to read.
   bool seldom;
-  void (*parse)(std::string_view text, std::vector<CgroupValue>& out);
+  void (*parse)(std::string_view text, std::span<const CgroupKey> keys,
+                std::vector<CgroupValue>& out);
+  std::span<const CgroupKey> keys;
+
+  void Parse(std::string_view text, std::vector<CgroupValue>& out) const {
+    parse(text, keys, out);
+  }
 };
 
 // Every file that is read, of both versions.

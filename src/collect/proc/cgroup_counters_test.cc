@@ -15,7 +15,7 @@ Found Parse(bool version2, std::string_view name, std::string_view text) {
   for (const CgroupFile& file : CgroupFiles()) {
     if (file.version2 != version2 || file.name != name) continue;
     std::vector<CgroupValue> values;
-    file.parse(text, values);
+    file.Parse(text, values);
     Found out;
     for (const CgroupValue& value : values)
       out[std::string(value.name->name)] = value.value;
@@ -117,7 +117,7 @@ TEST(CgroupCounters, NoTextIsTakenForMoreThanItSays) {
           "usage_usec 99999999999999999999\n", "8:0 rbytes=\n", "8:0 Read\n",
           "usage_usec 18446744073709551615\n"}) {
       std::vector<CgroupValue> values;
-      file.parse(text, values);
+      file.Parse(text, values);
       for (const CgroupValue& value : values)
         EXPECT_EQ(value.value, 0u) << file.name << ": " << text;
     }

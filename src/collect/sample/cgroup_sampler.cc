@@ -139,7 +139,7 @@ void CgroupSampler::Tick(FdBudget& budget, bool all) {
     // A group exists once it has a series.
     for (Source& source : sources_) {
       values_.clear();
-      source.file->parse(ReadOnce(source.path.c_str(), buffer_), values_);
+      source.file->Parse(ReadOnce(source.path.c_str(), buffer_), values_);
       for (const CgroupValue& value : values_) SeriesOf(source, value);
       has_group_ |= !values_.empty();
     }
@@ -170,7 +170,7 @@ void CgroupSampler::Sample(Source& source, FdBudget& budget) {
     return;
   }
   values_.clear();
-  source.file->parse(text, values_);
+  source.file->Parse(text, values_);
   for (const CgroupValue& value : values_)
     out_.Set(SeriesOf(source, value), static_cast<int64_t>(value.value));
   // A limit may be lifted. Nothing read is nothing known.
