@@ -1,10 +1,12 @@
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 namespace sonde {
@@ -48,6 +50,19 @@ Result<std::string> ReadFd(int fd, const std::string& path, size_t limit) {
                    path + ": more than " + std::to_string(limit) + " bytes"};
     text.append(buffer, static_cast<size_t>(n));
   }
+}
+
+void ForEachName(int at, const std::string& path,
+                 const std::function<void(const char* name)>& one) {
+  Fd fd(::openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* const list = fd.valid() ? ::fdopendir(fd.get()) : nullptr;
+  if (list == nullptr) return;
+  fd.Release();  // to the list
+  while (const dirent* entry = ::readdir(list))
+    if (const std::string_view name = entry->d_name;
+        name != "." && name != "..")
+      one(entry->d_name);
+  ::closedir(list);
 }
 
 void RaiseFileLimit() {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -48,6 +49,12 @@ Result<std::string> ReadFile(const std::string& path, size_t limit = 1 << 20);
 // The same of one just opened; `path` names it in errors.
 Result<std::string> ReadFd(int fd, const std::string& path,
                            size_t limit = 1 << 20);
+
+// Calls `one` for each name in the directory `path`, seen from the directory
+// `at` (AT_FDCWD: a path), without "." and "..". For none if the directory
+// cannot be read.
+void ForEachName(int at, const std::string& path,
+                 const std::function<void(const char* name)>& one);
 
 // As many open files as this user may have, for this process and those it
 // starts from now on.

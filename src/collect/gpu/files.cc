@@ -1,12 +1,11 @@
 #include "collect/gpu/files.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <memory>
 
 #include "base/fd.h"
 #include "collect/gpu/device.h"
@@ -33,13 +32,10 @@ double ReadNumber(const std::string& path, double scale) {
 std::vector<std::string> NamesIn(const std::string& dir,
                                  std::string_view prefix) {
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(dir.c_str()),
-                                                 &::closedir);
-  if (!list) return names;
-  while (const dirent* entry = ::readdir(list.get()))
-    if (entry->d_name[0] != '.' &&
-        std::string_view(entry->d_name).starts_with(prefix))
-      names.push_back(entry->d_name);
+  ForEachName(AT_FDCWD, dir, [&](const char* name) {
+    if (name[0] != '.' && std::string_view(name).starts_with(prefix))
+      names.push_back(name);
+  });
   std::sort(names.begin(), names.end());
   return names;
 }

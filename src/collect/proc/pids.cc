@@ -1,25 +1,22 @@
 #include "collect/proc/pids.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 
 #include <cstdint>
-#include <memory>
 
+#include "base/fd.h"
 #include "collect/proc/text_scanner.h"
 
 namespace sonde {
 
 std::vector<pid_t> NumbersIn(const std::string& path) {
   std::vector<pid_t> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()),
-                                                &::closedir);
-  if (!dir) return out;
-  while (const dirent* const entry = ::readdir(dir.get())) {
+  ForEachName(AT_FDCWD, path, [&](const char* name) {
     uint64_t number = 0;
-    TextScanner in(entry->d_name);
+    TextScanner in(name);
     if (in.Number(&number) && in.done() && number > 0 && number <= INT32_MAX)
       out.push_back(static_cast<pid_t>(number));
-  }
+  });
   return out;
 }
 

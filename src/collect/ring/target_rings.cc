@@ -1,6 +1,5 @@
 #include "collect/ring/target_rings.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -103,36 +102,28 @@ bool TargetRings::DirectoryChanged() {
 }
 
 void TargetRings::FindRings() {
-  const int copy = ::openat(dir_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy == -1) return;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy),
-                                                 &::closedir);
-  if (!list) {
-    ::close(copy);
-    return;
-  }
-  while (const dirent* const entry = ::readdir(list.get())) {
-    const std::string_view name = entry->d_name;
-    if (!name.ends_with(kRingEnd) || rings_.size() >= kMostRings) continue;
+  ForEachName(dir_, ".", [&](const char* file) {
+    const std::string_view name = file;
+    if (!name.ends_with(kRingEnd) || rings_.size() >= kMostRings) return;
     const std::string stem(name.substr(0, name.size() - kRingEnd.size()));
-    if (ended_.contains(stem) || known_.contains(stem)) continue;
+    if (ended_.contains(stem) || known_.contains(stem)) return;
     Refused& refused = refused_[stem];
-    if (refused.tries >= kTries) continue;
-    Fd ring = OpenRegular(dir_, entry->d_name, O_RDONLY);
+    if (refused.tries >= kTries) return;
+    Fd ring = OpenRegular(dir_, file, O_RDONLY);
     Fd tails;
     if (ring.valid())
       tails = OpenRegular(dir_, (stem + ".tails").c_str(), O_RDWR);
     if (!tails.valid()) {
       refused.too_many = errno == EMFILE || errno == ENFILE;
       ++refused.tries;
-      continue;
+      return;
     }
     refused_.erase(stem);
     known_.insert(stem);
     rings_.push_back(std::make_unique<TargetRing>(
         std::move(ring), std::move(tails), stem, out_, tree_,
         ticks_are_time_ ? &clock_ : nullptr));
-  }
+  });
 }
 
 void TargetRings::Poll(int64_t now_ns) {

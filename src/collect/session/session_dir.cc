@@ -6,7 +6,6 @@
 
 #include "collect/session/session_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -20,7 +19,6 @@
 #include <climits>
 #include <cstdint>
 #include <ctime>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -98,12 +96,10 @@ std::vector<std::string> Bases() {
 // that say where one is.
 std::vector<std::string> SessionNames(const std::string& dir) {
   std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::opendir(dir.c_str()),
-                                                 &::closedir);
-  if (!list) return names;
-  while (const dirent* entry = ::readdir(list.get()))
+  ForEachName(AT_FDCWD, dir, [&](const char* name) {
     for (const std::string_view ending : {std::string_view(), kUnfinished, kAt})
-      if (IsSessionName(entry->d_name, ending)) names.push_back(entry->d_name);
+      if (IsSessionName(name, ending)) names.push_back(name);
+  });
   return names;
 }
 

@@ -1,13 +1,11 @@
 #include "collect/session/session_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
+#include "base/fd.h"
 
 namespace sonde {
 namespace {
@@ -43,18 +41,7 @@ bool IsSessionName(std::string_view name, std::string_view ending) {
 
 std::vector<std::string> NamesIn(int dir) {
   std::vector<std::string> names;
-  const int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy == -1) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy),
-                                                 &::closedir);
-  if (!list) {
-    ::close(copy);
-    return names;
-  }
-  while (const dirent* entry = ::readdir(list.get()))
-    if (const std::string_view name = entry->d_name;
-        name != "." && name != "..")
-      names.emplace_back(name);
+  ForEachName(dir, ".", [&](const char* name) { names.push_back(name); });
   return names;
 }
 
