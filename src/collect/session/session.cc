@@ -8,17 +8,14 @@
 
 #include "collect/session/session.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <optional>
 
 #include "base/time.h"
 #include "collect/session/launcher.h"
@@ -137,9 +134,8 @@ SessionInfo InfoOf(const SessionOptions& options) {
   return info;
 }
 
-}  // namespace
-
-Result<SessionResult> RunSession(const SessionOptions& options) {
+// Records a command that it starts, or (`launches` is false) what runs already.
+Result<SessionResult> Record(const SessionOptions& options, bool launches) {
   TRY_OK(CheckProc());
   TRY(const Signals signals, Signals::Block());
   TRY(auto stop_file, PrepareStopFile(options));
@@ -148,13 +144,17 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   undo.Made();
   TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
   const std::vector<std::string> left = dir.left();
-  TRY(Launcher launcher, Launcher::Fork(options.recording.command, dir.path(),
+  std::optional<Launcher> launcher;
+  if (launches) {
+    TRY(Launcher forked, Launcher::Fork(options.recording.command, dir.path(),
                                         signals.original_mask()));
+    launcher.emplace(std::move(forked));
+  }
   KeepZombies();
   // More processes than the usual soft limit of 1024 need more descriptors. The
   // command was forked before and keeps its own limit.
   RaiseFileLimit();
-  const pid_t root = launcher.pid();
+  const pid_t root = launcher ? launcher->pid() : 0;
   auto recording = std::make_unique<Recording>(std::move(trace), root, dir.fd(),
                                                options.recording);
   SessionLoop loop(options, std::move(recording), std::move(dir), signals, root,
@@ -162,7 +162,7 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   TRY_OK(loop.Start());
 
   SessionResult result;
-  result.exec_error = launcher.Go();
+  if (launcher) result.exec_error = launcher->Go();
   if (result.exec_error != 0) return result;
   undo.Forget();
   options.on_started();
@@ -171,26 +171,14 @@ Result<SessionResult> RunSession(const SessionOptions& options) {
   return result;
 }
 
+}  // namespace
+
+Result<SessionResult> RunSession(const SessionOptions& options) {
+  return Record(options, true);
+}
+
 Status WatchSession(const SessionOptions& options) {
-  TRY_OK(CheckProc());
-  TRY(const Signals signals, Signals::Block());
-  TRY(auto stop_file, PrepareStopFile(options));
-  Undo undo(options.trace, options.replace);
-  TRY(auto trace, OpenTrace(options));
-  undo.Made();
-  TRY(SessionDir dir, SessionDir::Create(InfoOf(options)));
-  const std::vector<std::string> left = dir.left();
-  KeepZombies();
-  RaiseFileLimit();
-  auto recording = std::make_unique<Recording>(std::move(trace), 0, dir.fd(),
-                                               options.recording);
-  SessionLoop loop(options, std::move(recording), std::move(dir), signals, 0,
-                   std::move(stop_file));
-  TRY_OK(loop.Start());
-  undo.Forget();
-  options.on_started();
-  loop.Run();
-  for (const std::string& path : left) options.on_left(path);
+  TRY_OK(Record(options, false));
   return Ok();
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
@@ -30,6 +29,10 @@ constexpr int64_t kDeferNs = 5 * kNsPerMs;
 // Samples of a watch take at most 3 % of a core: they become rarer.
 constexpr int64_t kWatchRest = 33;
 constexpr int kMaxGenerations = 256;
+// What ended a recording, in the order of SessionLoop::End.
+constexpr const char* kEndWords[] = {"command", "time",   "stop file",
+                                     "request", "signal", "target gone",
+                                     "failure"};
 
 enum class Descent { kYes, kNo, kGone };
 
@@ -73,10 +76,10 @@ Status SessionLoop::Start() {
   if (!epoll_.valid()) return ErrnoError("epoll", errno);
   timer_.Reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer_.valid()) return ErrnoError("timerfd", errno);
-  TRY_OK(Watch(timer_.get(), EPOLLIN));
-  TRY_OK(Watch(signals_.fd(), EPOLLIN));
+  TRY_OK(Watch(timer_.get(), EPOLLIN, EPOLL_CTL_ADD));
+  TRY_OK(Watch(signals_.fd(), EPOLLIN, EPOLL_CTL_ADD));
   for (int fd : recording_->wake_fds())
-    TRY_OK(Watch(fd, EPOLLIN | EPOLLONESHOT));
+    TRY_OK(Watch(fd, EPOLLIN | EPOLLONESHOT, EPOLL_CTL_ADD));
   // What the command says of itself first is not to be taken either.
   if (options_.life.delay_ns > 0)
     recording_->Delay(NowNs(), options_.life.delay_ns);
@@ -128,11 +131,11 @@ bool SessionLoop::Finished() const {
          !recording_->DescendantsLive();
 }
 
-Status SessionLoop::Watch(int fd, uint32_t events) {
+Status SessionLoop::Watch(int fd, uint32_t events, int how) {
   epoll_event event = {};
   event.events = events;
   event.data.fd = fd;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+  if (::epoll_ctl(epoll_.get(), how, fd, &event) != 0)
     return ErrnoError("epoll", errno);
   return Ok();
 }
@@ -193,19 +196,12 @@ void SessionLoop::TakeSignals() {
 void SessionLoop::PassOn(const signalfd_siginfo& info) {
   const pid_t sender = static_cast<pid_t>(info.ssi_pid);
   if (sender == root_ || (recording_ && recording_->Contains(sender))) return;
-  switch (DescendsFrom(sender, root_)) {
-    case Descent::kYes:
-      return;
-    case Descent::kGone:
-      if (recording_ && sender > 0) {
-        deferred_.push_back({NowNs() + kDeferNs, info});
-        return;
-      }
-      break;
-    case Descent::kNo:
-      break;
-  }
-  ::kill(root_, static_cast<int>(info.ssi_signo));
+  const Descent descent = DescendsFrom(sender, root_);
+  if (descent == Descent::kYes) return;
+  if (descent == Descent::kGone && recording_ && sender > 0)
+    deferred_.push_back({NowNs() + kDeferNs, info});
+  else
+    ::kill(root_, static_cast<int>(info.ssi_signo));
 }
 
 void SessionLoop::PassOnDeferred(int64_t now_ns) {
@@ -247,12 +243,7 @@ void SessionLoop::Work(int64_t now_ns) {
 void SessionLoop::PollTree(int64_t now_ns) {
   recording_->Poll(now_ns);
   last_poll_ns_ = now_ns;
-  for (int fd : woken_) {
-    epoll_event event = {};
-    event.events = EPOLLIN | EPOLLONESHOT;
-    event.data.fd = fd;
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-  }
+  for (int fd : woken_) (void)Watch(fd, EPOLLIN | EPOLLONESHOT, EPOLL_CTL_MOD);
   woken_.clear();
 }
 
@@ -331,26 +322,6 @@ std::string SessionLoop::Explain(End by) const {
   }
 }
 
-const char* SessionLoop::WordFor(End by) {
-  switch (by) {
-    case End::kCommand:
-      return "command";
-    case End::kTime:
-      return "time";
-    case End::kStopFile:
-      return "stop file";
-    case End::kRequest:
-      return "request";
-    case End::kSignal:
-      return "signal";
-    case End::kTarget:
-      return "target gone";
-    case End::kFailure:
-      return "failure";
-  }
-  return "";
-}
-
 Status SessionLoop::EndRecording(End by) {
   // What we still had to read then is not the command's time.
   const int64_t now_ns = NowNs();
@@ -358,8 +329,9 @@ Status SessionLoop::EndRecording(End by) {
   if (now_ns - ticks_.next_ns() > kStallNs)
     recording_->Stalled(last_tick_ns_, now_ns, ticks_.Take(now_ns));
   const bool over = root_ != 0 && !root_running_ && !options_.wait_tree;
-  const Status status = recording_->End(
-      now_ns, over ? recording_->root_ended_ns() : now_ns, WordFor(by));
+  const Status status =
+      recording_->End(now_ns, over ? recording_->root_ended_ns() : now_ns,
+                      kEndWords[static_cast<size_t>(by)]);
   recording_.reset();
   resume_ns_ = end_ns_ = kNever;
   woken_.clear();

@@ -48,7 +48,7 @@ class SessionLoop {
   int Run();
 
  private:
-  // What ends a recording.
+  // What ends a recording; kEndWords has the words for it.
   enum class End {
     kCommand,
     kTime,
@@ -58,7 +58,7 @@ class SessionLoop {
     kTarget,
     kFailure
   };
-  Status Watch(int fd, uint32_t events);
+  Status Watch(int fd, uint32_t events, int how);
   void Arm(int64_t deadline_ns);
   int64_t NextDeadline() const;
   void Dispatch(int fd);
@@ -76,7 +76,6 @@ class SessionLoop {
   std::optional<End> EndDue(int64_t now_ns) const;
   std::string Explain(End by) const;
   Status EndRecording(End by);
-  static const char* WordFor(End by);
   // Nobody can speak to a session that records nothing any more.
   void CloseSession();
   std::string Answer(std::string_view request);
