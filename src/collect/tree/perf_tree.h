@@ -8,10 +8,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "collect/perf/perf_ring.h"
-#include "collect/tree/proc_scan.h"
-#include "collect/tree/proc_world.h"
-#include "collect/tree/process_tree.h"
-#include "collect/tree/tree_model.h"
+#include "collect/tree/model_tree.h"
 
 namespace sonde {
 
@@ -20,7 +17,7 @@ namespace sonde {
 //
 // Each CPU has its own ring. Records are put in the order of their times: one
 // younger than a millisecond waits, since an older one may still be on its way.
-class PerfTree : public ProcessTree {
+class PerfTree : public ModelTree {
  public:
   static Result<std::unique_ptr<PerfTree>> Open(pid_t root, TraceWriter& out,
                                                 const Options& options);
@@ -29,28 +26,7 @@ class PerfTree : public ProcessTree {
   std::vector<int> wake_fds() const override { return {epoll_.get()}; }
   void Poll(int64_t now_ns) override;
   void RootEnded(int64_t now_ns, int wait_status, const rusage& usage) override;
-  void NoteCpu(uint32_t process, uint32_t thread, int64_t now_ns,
-               int64_t cpu_ns) override {
-    model_.NoteCpu(process, thread, now_ns, cpu_ns);
-  }
   void Stop(int64_t now_ns) override;
-  std::optional<TaskState> FindPid(pid_t pid) const override {
-    return model_.StateOfPid(pid);
-  }
-  std::optional<TaskState> FindNumber(uint32_t number) const override {
-    return model_.StateOf(number);
-  }
-  ThreadState FindThread(uint32_t process, pid_t tid) const override {
-    return model_.FindThread(process, tid);
-  }
-  void Rename(uint32_t process, uint32_t thread,
-              std::string_view name) override {
-    model_.Rename(process, thread, name);
-  }
-  const std::map<uint32_t, Live>& live() const override {
-    return model_.live();
-  }
-  uint64_t changes() const override { return model_.changes(); }
   std::string source() const override { return "perf"; }
   std::vector<NotCollected> not_collected() const override;
 
@@ -68,13 +44,10 @@ class PerfTree : public ProcessTree {
   void WatchRings(bool on);
 
   TraceWriter& out_;
-  ProcWorld world_;
   std::vector<PerfRing> rings_;      // forks, names, exits; one for each CPU
   std::vector<PerfRing> cpu_rings_;  // CPU times of threads that have ended
   Fd own_cpu_;                       // CPU time of the command's first thread
   int64_t own_cpu_before_ns_ = 0;
-  TreeModel model_;
-  ProcScan scan_;
   Fd epoll_, timer_;
   bool watching_ = false;
   bool timer_armed_ = false;
