@@ -3,13 +3,8 @@
 namespace sonde {
 
 const std::vector<DeviceMaker>& DeviceMakers() {
-  static const std::vector<DeviceMaker> makers = {
-      {"nvidia", &NvidiaPresent, &OpenNvidia},
-      {"amd", &AmdPresent, &OpenAmd},
-      {"drm", &DrmPresent, &OpenDrm},
-      {"ascend", &AscendPresent, &OpenAscend},
-      {"jetson", &JetsonPresent, &OpenJetson},
-  };
+  static const std::vector<DeviceMaker> makers = {kNvidia, kAmd, kDrm, kAscend,
+                                                  kJetson};
   return makers;
 }
 

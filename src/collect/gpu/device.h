@@ -57,13 +57,16 @@ class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
   // Does not change.
-  virtual const std::vector<DeviceInfo>& devices() const = 0;
+  const std::vector<DeviceInfo>& devices() const { return infos_; }
   // False: the device did not answer. A device that has nothing to tell
   // answers, and leaves `out` as it is.
   virtual bool Read(size_t device, DeviceReading& out) = 0;
   // A maker is asked no more often than this, and given as much longer to
   // answer.
   virtual int64_t interval_ns() const { return 0; }
+
+ protected:
+  std::vector<DeviceInfo> infos_;
 };
 
 // A maker, and how to find out whether it has something here.
@@ -80,21 +83,7 @@ struct DeviceMaker {
 // looked for: "" or, for tests, a directory that plays a machine.
 const std::vector<DeviceMaker>& DeviceMakers();
 
-bool NvidiaPresent(const std::string& root);
-std::unique_ptr<DeviceSource> OpenNvidia(const std::string& root,
-                                         std::string& why);
-bool AmdPresent(const std::string& root);
-std::unique_ptr<DeviceSource> OpenAmd(const std::string& root,
-                                      std::string& why);
-bool DrmPresent(const std::string& root);
-std::unique_ptr<DeviceSource> OpenDrm(const std::string& root,
-                                      std::string& why);
-bool AscendPresent(const std::string& root);
-std::unique_ptr<DeviceSource> OpenAscend(const std::string& root,
-                                         std::string& why);
-bool JetsonPresent(const std::string& root);
-std::unique_ptr<DeviceSource> OpenJetson(const std::string& root,
-                                         std::string& why);
+extern const DeviceMaker kNvidia, kAmd, kDrm, kAscend, kJetson;
 
 }  // namespace sonde
 

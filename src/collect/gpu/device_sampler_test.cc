@@ -42,7 +42,6 @@ class FakeSource : public DeviceSource {
   FakeSource(Play& play, const std::string& name) : play_(play) {
     infos_ = {{"fake", name + " 0"}, {"fake", name + " 1"}};
   }
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
   bool Read(size_t device, DeviceReading& out) override {
     for (; play_.hangs; ::usleep(5000)) play_.hung = true;
     if (device == 1) ++play_.asked;
@@ -56,7 +55,6 @@ class FakeSource : public DeviceSource {
 
  private:
   Play& play_;
-  std::vector<DeviceInfo> infos_;
 };
 
 template <size_t kPlay>

@@ -22,8 +22,6 @@ class Amdgpu : public DeviceSource {
     }
   }
 
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
-
   bool Read(size_t index, DeviceReading& out) override {
     const auto& [device, sensors] = paths_[index];
     out.busy_pct = ReadNumber(device + "/gpu_busy_percent");
@@ -46,11 +44,8 @@ class Amdgpu : public DeviceSource {
   struct Paths {
     std::string device, sensors;
   };
-  std::vector<DeviceInfo> infos_;
   std::vector<Paths> paths_;
 };
-
-}  // namespace
 
 bool AmdPresent(const std::string& root) {
   return !DrmCards(root, kDriver).empty();
@@ -61,5 +56,9 @@ std::unique_ptr<DeviceSource> OpenAmd(const std::string& root, std::string&) {
   if (source->devices().empty()) return nullptr;
   return source;
 }
+
+}  // namespace
+
+extern const DeviceMaker kAmd = {"amd", AmdPresent, OpenAmd};
 
 }  // namespace sonde

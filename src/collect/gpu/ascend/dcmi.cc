@@ -34,7 +34,8 @@ struct ChipInfo {
 
 class Dcmi : public DeviceSource {
  public:
-  static std::unique_ptr<DeviceSource> Open(std::string& why) {
+  static std::unique_ptr<DeviceSource> Open(const std::string&,
+                                            std::string& why) {
     void* const library =
         ::dlopen("libdcmi.so", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) return OpenNpuSmi(why);
@@ -43,8 +44,6 @@ class Dcmi : public DeviceSource {
     if (!dcmi->Start(why)) return nullptr;
     return dcmi;
   }
-
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
 
   bool Read(size_t index, DeviceReading& out) override {
     const auto [card, device] = places_[index];
@@ -136,17 +135,14 @@ class Dcmi : public DeviceSource {
   int (*temperature_)(int, int, int*) = nullptr;
   int (*frequency_)(int, int, int, unsigned*) = nullptr;
   std::vector<std::pair<int, int>> places_;  // card, device in it
-  std::vector<DeviceInfo> infos_;
 };
-
-}  // namespace
 
 bool AscendPresent(const std::string& root) {
   return ::access((root + "/dev/davinci_manager").c_str(), F_OK) == 0;
 }
 
-std::unique_ptr<DeviceSource> OpenAscend(const std::string&, std::string& why) {
-  return Dcmi::Open(why);
-}
+}  // namespace
+
+extern const DeviceMaker kAscend = {"ascend", AscendPresent, Dcmi::Open};
 
 }  // namespace sonde

@@ -57,7 +57,6 @@ class NpuSmi : public DeviceSource {
       }
   }
 
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
   int64_t interval_ns() const override { return kEveryNs; }
 
   bool Read(size_t index, DeviceReading& out) override {
@@ -78,8 +77,7 @@ class NpuSmi : public DeviceSource {
   }
 
   std::vector<std::pair<int, int>> places_;  // card, chip on it
-  std::vector<DeviceInfo> infos_;
-  NpuSmiChips common_, usages_;  // of the card that was last asked
+  NpuSmiChips common_, usages_;              // of the card that was last asked
 };
 
 }  // namespace

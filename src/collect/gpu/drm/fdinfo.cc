@@ -3,7 +3,6 @@
 // much memory it holds. Summed over the processes of this machine that we may
 // look into, per device.
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,8 +59,6 @@ class Fdinfo : public DeviceSource {
       infos_.push_back({driver, driver + " " + card});
     }
   }
-
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
 
   bool Read(size_t index, DeviceReading& out) override {
     if (index == 0) ReadAll();
@@ -158,12 +155,9 @@ class Fdinfo : public DeviceSource {
   };
   const std::string root_;
   std::vector<Device> devices_;
-  std::vector<DeviceInfo> infos_;
   std::vector<File> files_;
   int64_t next_walk_ns_ = 0;
 };
-
-}  // namespace
 
 bool DrmPresent(const std::string& root) { return !DrmCards(root, "").empty(); }
 
@@ -172,5 +166,9 @@ std::unique_ptr<DeviceSource> OpenDrm(const std::string& root, std::string&) {
   if (source->devices().empty()) return nullptr;
   return source;
 }
+
+}  // namespace
+
+extern const DeviceMaker kDrm = {"drm", DrmPresent, OpenDrm};
 
 }  // namespace sonde

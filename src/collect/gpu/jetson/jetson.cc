@@ -46,8 +46,6 @@ class Jetson : public DeviceSource {
         clock_ = clocks + "/" + one + "/cur_freq";
   }
 
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
-
   bool Read(size_t, DeviceReading& out) override {
     out.busy_pct = ReadNumber(load_, 0.1);
     if (!temperature_.empty()) out.temp_c = ReadNumber(temperature_, 1e-3);
@@ -58,10 +56,7 @@ class Jetson : public DeviceSource {
  private:
   const std::string load_;
   std::string temperature_, clock_;
-  std::vector<DeviceInfo> infos_;
 };
-
-}  // namespace
 
 bool JetsonPresent(const std::string& root) { return !FindLoad(root).empty(); }
 
@@ -70,5 +65,9 @@ std::unique_ptr<DeviceSource> OpenJetson(const std::string& root,
   if (!JetsonPresent(root)) return nullptr;
   return std::make_unique<Jetson>(root);
 }
+
+}  // namespace
+
+extern const DeviceMaker kJetson = {"jetson", JetsonPresent, OpenJetson};
 
 }  // namespace sonde

@@ -43,7 +43,8 @@ void Find(void* library, Function*& function, const char* name) {
 
 class Nvml : public DeviceSource {
  public:
-  static std::unique_ptr<DeviceSource> Open(std::string& why) {
+  static std::unique_ptr<DeviceSource> Open(const std::string&,
+                                            std::string& why) {
     void* const library =
         ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) {
@@ -55,8 +56,6 @@ class Nvml : public DeviceSource {
     if (!nvml->Start(why)) return nullptr;
     return nvml;
   }
-
-  const std::vector<DeviceInfo>& devices() const override { return infos_; }
 
   bool Read(size_t device, DeviceReading& out) override {
     const auto [handle, code_of_handle] = handles_[device];
@@ -180,18 +179,15 @@ class Nvml : public DeviceSource {
   int (*reasons_)(Handle, unsigned long long*) = nullptr;
   int (*users_)(Handle, unsigned*, ProcessInfo*) = nullptr;
   std::vector<std::pair<Handle, int>> handles_;  // or null, with NVML's code
-  std::vector<DeviceInfo> infos_;
 };
-
-}  // namespace
 
 bool NvidiaPresent(const std::string& root) {
   return ::access((root + "/dev/nvidiactl").c_str(), F_OK) == 0 ||
          ::access((root + "/dev/dxg").c_str(), F_OK) == 0;
 }
 
-std::unique_ptr<DeviceSource> OpenNvidia(const std::string&, std::string& why) {
-  return Nvml::Open(why);
-}
+}  // namespace
+
+extern const DeviceMaker kNvidia = {"nvidia", NvidiaPresent, Nvml::Open};
 
 }  // namespace sonde
