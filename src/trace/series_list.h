@@ -133,11 +133,12 @@ class SeriesName {
   const SeriesInfo* info_;
 };
 
-// A row of that series, with all that its name says. Whoever adds the row says
-// of what it is.
+// A row of that series in a group, with all that its name says. Whoever adds
+// the row says of what it is, if not of the machine.
 inline Series SampledSeries(SeriesName name, std::string_view source,
-                            TraceWriter& out) {
+                            uint32_t group, TraceWriter& out) {
   Series row;
+  row.group = group;
   row.name = out.Intern(name->name);
   row.unit = out.Intern(name->unit);
   row.kind = name->kind;

@@ -254,8 +254,8 @@ void DeviceSampler::Write(Device& device, const DeviceInfo& info,
       continue;
     }
     if (series == 0) {
-      Series row = SampledSeries(kTable[i].name, source::kDevices, out_);
-      row.group = group_;
+      Series row =
+          SampledSeries(kTable[i].name, source::kDevices, group_, out_);
       row.scope = Series::Scope::kDevice;
       row.scope_id = *device.index;
       row.label = out_.Intern(info.name.empty() ? info.vendor : info.name);
@@ -290,8 +290,8 @@ void DeviceSampler::WriteUsers(Device& device,
   for (const auto& [process, bytes] : now) {
     uint32_t& series = device.users[process];
     if (series == 0) {
-      Series row = SampledSeries("gpu_mem_used_bytes", source::kDevices, out_);
-      row.group = group_;
+      Series row =
+          SampledSeries("gpu_mem_used_bytes", source::kDevices, group_, out_);
       row.scope = Series::Scope::kProcess;
       row.scope_id = process;
       row.device = device.row;

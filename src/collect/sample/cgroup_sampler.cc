@@ -124,9 +124,7 @@ void CgroupSampler::AddFiles(const CgroupFile& file, std::string_view cgroup) {
 uint32_t CgroupSampler::SeriesOf(Source& source, const CgroupValue& value) {
   for (const auto& [name, series] : source.series)
     if (name == value.name) return series;
-  Series row = SampledSeries(value.name, source::kCgroups, out_);
-  row.group = group_;
-  row.scope = Series::Scope::kMachine;
+  Series row = SampledSeries(value.name, source::kCgroups, group_, out_);
   row.label = source.label;
   const uint32_t series = out_.AddSeries(row);
   source.series.emplace_back(value.name, series);

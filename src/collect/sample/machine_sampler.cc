@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/time.h"
 #include "trace/sources.h"
@@ -42,9 +41,7 @@ uint32_t MachineSampler::Find(SeriesName name, std::string_view label,
   const auto [at, fresh] =
       series_.try_emplace(Key{name, std::string(label), network}, 0u);
   if (fresh) {
-    Series row = SampledSeries(name, source::kMachine, out_);
-    row.group = group_;
-    row.scope = Series::Scope::kMachine;
+    Series row = SampledSeries(name, source::kMachine, group_, out_);
     row.label = out_.Intern(label);
     at->second = out_.AddSeries(row);
   }
@@ -182,14 +179,11 @@ void MachineSampler::FollowNetworks(const std::vector<NetworkPlace>& places) {
           return one.network == left.network;
         }))
       continue;
-    for (auto at = series_.begin(); at != series_.end();) {
-      if (at->first.network != left.network) {
-        ++at;
-        continue;
-      }
-      gone_.push_back(at->second);
-      at = series_.erase(at);
-    }
+    std::erase_if(series_, [&](const auto& one) {
+      const bool gone = one.first.network == left.network;
+      if (gone) gone_.push_back(one.second);
+      return gone;
+    });
   }
   networks_ = now;
   more_networks_ |= places.size() > kMostNetworks;

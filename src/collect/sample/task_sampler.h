@@ -102,8 +102,8 @@ uint32_t TaskSampler::SeriesOf(const std::array<Counter, n>& table,
                                std::array<uint32_t, n>& series, size_t counter,
                                Series::Scope scope, uint32_t scope_id) {
   if (series[counter] == 0) {
-    Series row = SampledSeries(table[counter].name, source::kTasks, out_);
-    row.group = groups_[table[counter].pace];
+    Series row = SampledSeries(table[counter].name, source::kTasks,
+                               groups_[table[counter].pace], out_);
     row.scope = scope;
     row.scope_id = scope_id;
     series[counter] = out_.AddSeries(row);
