@@ -1,10 +1,8 @@
 #include "trace/writer.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "base/check.h"
 #include "base/time.h"
@@ -165,10 +163,8 @@ void TraceWriter::SealTrack(uint32_t track) {
   const bool put = Put(FrameKind::kEvents, payload, entry);
   // Also if it was given up at once, as too large for max_bytes.
   if (put || !failure_) {
-    for (const NameAggregate& row : buffer.encoder.aggregates()) {
-      NameAggregate& total = state.totals[row.name];
-      AddTotal(total, row);
-    }
+    for (const NameAggregate& row : buffer.encoder.aggregates())
+      AddTotal(state.totals[row.name], row);
   }
   state.ordinal += buffer.events.size();
   buffer.events.Clear();
@@ -304,10 +300,9 @@ void TraceWriter::Seal() {
 }
 
 Status TraceWriter::Close() {
-  CHECK(!closed_ && open_group_ == nullptr);
+  CHECK(!closing_ && open_group_ == nullptr);
   Seal();
   closing_ = true;
-  closed_ = true;
   file_->OpenReserve();
   if (stopped_handle_) {
     if (stopped_.from_ns == INT64_MAX) stopped_.from_ns = kNoTime;
@@ -350,7 +345,7 @@ bool TraceWriter::Put(FrameKind kind, std::string_view payload,
     // Not even all older chunks together make room for this one.
     if (chunk) {
       CountDropped(entry, payload);
-      NoteDropped();
+      PutLoss(dropped_handle_, dropped_);
     }
     return false;
   }

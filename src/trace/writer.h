@@ -101,6 +101,8 @@ class TraceWriter {
   // Returns a handle for UpdateLoss, when the same loss goes on.
   size_t AddLoss(Loss loss);
   void UpdateLoss(size_t handle, const Loss& loss);
+  // Either, depending on whether there is a handle yet.
+  void PutLoss(std::optional<size_t>& handle, const Loss& loss);
   // What events cost that were given up before, for the totals.
   void AddGivenUp(const TrackTotal& total);
   void AddGivenUp(const SampleSum& sum);
@@ -164,7 +166,6 @@ class TraceWriter {
   uint32_t tracks() const { return static_cast<uint32_t>(tracks_.size() - 1); }
   uint32_t series() const { return static_cast<uint32_t>(series_.size() - 1); }
   uint32_t groups() const { return static_cast<uint32_t>(groups_.size() - 1); }
-  uint64_t samples() const { return sample_ordinal_ + samples_.size(); }
   size_t losses() const { return losses_.rows.size(); }
   uint32_t GroupOf(uint32_t series) const { return series_[series].group; }
   // Who counts in a group; empty if nobody does yet.
@@ -224,8 +225,7 @@ class TraceWriter {
     std::vector<uint8_t> dirty;  // kForFile | kForJournal
     std::vector<uint32_t> file_list, journal_list;
 
-    Row& At(size_t key);
-    void Mark(size_t key);
+    void Put(size_t key, Row row);
     // The row, if the journal (the file) still needs it.
     const Row* Wanted(uint32_t key, uint8_t by) const {
       return (dirty[key] & by) != 0 ? &rows[key] : nullptr;
@@ -264,7 +264,6 @@ class TraceWriter {
   void SealTrack(uint32_t track);
   void SealGroup(uint32_t group);
   void SealSamples();
-  void AddSampleSum(const SampleSum& sum);
   void SealTables(bool journal);
   void ForgetArgs();
   void StartJournal();
@@ -283,7 +282,6 @@ class TraceWriter {
   bool PutSampleSums();
   void AddTotal(NameAggregate& total, const NameAggregate& row);
   void CountDropped(const IndexEntry& entry, std::string_view payload);
-  void NoteDropped();
   std::vector<TrackTotal> AllTotals() const;
 
   std::unique_ptr<Sink> file_;
@@ -292,7 +290,6 @@ class TraceWriter {
   FileHeader header_;
   Options options_;
   uint32_t sequence_ = 0;
-  bool closed_ = false;
   bool closing_ = false;
   bool compacted_ = false;    // since the journal was emptied
   int64_t totals_bytes_ = 0;  // of the last totals, known when closing

@@ -28,7 +28,7 @@ int64_t TraceWriter::ClosingBytes() const {
          static_cast<int64_t>(dropped_samples_.size()) * kSampleSumBytes;
 }
 
-void TraceWriter::AddSampleSum(const SampleSum& sum) {
+void TraceWriter::AddGivenUp(const SampleSum& sum) {
   std::array<uint32_t, 3> key = {sum.thread, sum.stack, sum.flags};
   const int64_t most =
       options_.max_bytes == 0
@@ -44,8 +44,6 @@ void TraceWriter::AddSampleSum(const SampleSum& sum) {
   all.count += sum.count;
   all.weight_ns += sum.weight_ns;
 }
-
-void TraceWriter::AddGivenUp(const SampleSum& sum) { AddSampleSum(sum); }
 
 void TraceWriter::AddTotal(NameAggregate& total, const NameAggregate& row) {
   const auto size = [](const NameAggregate& one) {
@@ -95,23 +93,14 @@ void TraceWriter::CountDropped(const IndexEntry& entry,
     std::vector<Sample> samples;
     if (DecodeSampleChunk(payload, samples))
       for (const Sample& s : samples)
-        AddSampleSum({s.thread, s.stack, s.flags, 1, s.weight_ns});
+        AddGivenUp(SampleSum{s.thread, s.stack, s.flags, 1, s.weight_ns});
   }
   if (entry.kind != FrameKind::kEvents) return;
   EventChunkDecoder decoder;
   std::vector<NameAggregate> rows;
   if (!decoder.Open(payload) || !decoder.Aggregates(rows)) return;
-  for (const NameAggregate& row : rows) {
-    NameAggregate& total = dropped_totals_[{entry.events.track, row.name}];
-    AddTotal(total, row);
-  }
-}
-
-void TraceWriter::NoteDropped() {
-  if (dropped_handle_)
-    UpdateLoss(*dropped_handle_, dropped_);
-  else
-    dropped_handle_ = AddLoss(dropped_);
+  for (const NameAggregate& row : rows)
+    AddTotal(dropped_totals_[{entry.events.track, row.name}], row);
 }
 
 bool TraceWriter::Compact(int64_t bytes) {
@@ -167,7 +156,7 @@ bool TraceWriter::Compact(int64_t bytes) {
   }
   index_ = std::move(kept);
   compacted_ = true;
-  NoteDropped();
+  PutLoss(dropped_handle_, dropped_);
 
   // A crash now must not lose the totals of what was given up.
   std::vector<TrackTotal> totals;

@@ -18,16 +18,12 @@ constexpr size_t kMostArgSets = 64 << 10;
 }  // namespace
 
 template <typename Row>
-Row& TraceWriter::Table<Row>::At(size_t key) {
+void TraceWriter::Table<Row>::Put(size_t key, Row row) {
   if (key >= rows.size()) {
     rows.resize(key + 1);
     dirty.resize(key + 1);
   }
-  return rows[key];
-}
-
-template <typename Row>
-void TraceWriter::Table<Row>::Mark(size_t key) {
+  rows[key] = std::move(row);
   if (!(dirty[key] & kForFile)) file_list.push_back(static_cast<uint32_t>(key));
   if (!(dirty[key] & kForJournal))
     journal_list.push_back(static_cast<uint32_t>(key));
@@ -122,8 +118,7 @@ uint32_t TraceWriter::AddArgs(const std::vector<Arg>& args) {
   const uint32_t id = at->second;
   if (!fresh) return id;
   set.id = next;
-  args_.At(row) = std::move(set);
-  args_.Mark(row);
+  args_.Put(row, std::move(set));
   if (args_.rows.size() >= kMostArgSets && !failure_) SealTables(false);
   return id;
 }
@@ -150,37 +145,38 @@ void TraceWriter::PutThread(const Thread& thread) {
 void TraceWriter::PutMeta(std::string_view key, std::string_view value) {
   const auto [at, fresh] = meta_keys_.try_emplace(
       std::string(key), static_cast<uint32_t>(meta_.rows.size()));
-  meta_.At(at->second) = {std::string(key),
-                          std::string(value.substr(0, kLongestString))};
-  meta_.Mark(at->second);
+  meta_.Put(at->second,
+            {std::string(key), std::string(value.substr(0, kLongestString))});
 }
 
 void TraceWriter::AddClock(const ClockPair& pair) {
   const size_t key = clocks_.rows.size();
-  clocks_.At(key) = {key, pair};
-  clocks_.Mark(key);
+  clocks_.Put(key, {key, pair});
 }
 
 size_t TraceWriter::AddLoss(Loss loss) {
   const size_t key = losses_.rows.size();
-  losses_.At(key) = {key, std::move(loss)};
-  losses_.Mark(key);
+  losses_.Put(key, {key, std::move(loss)});
   return key;
 }
 
 void TraceWriter::UpdateLoss(size_t handle, const Loss& loss) {
-  losses_.At(handle).row = loss;
-  losses_.Mark(handle);
+  losses_.Put(handle, {handle, loss});
+}
+
+void TraceWriter::PutLoss(std::optional<size_t>& handle, const Loss& loss) {
+  if (handle)
+    UpdateLoss(*handle, loss);
+  else
+    handle = AddLoss(loss);
 }
 
 void TraceWriter::PutNotCollected(const std::vector<NotCollected>& rows) {
   // One that can be collected after all is said to be nothing.
   for (size_t key = 0; key < std::max(rows.size(), not_collected_.rows.size());
-       ++key) {
-    not_collected_.At(key) = {key,
-                              key < rows.size() ? rows[key] : NotCollected()};
-    not_collected_.Mark(key);
-  }
+       ++key)
+    not_collected_.Put(key,
+                       {key, key < rows.size() ? rows[key] : NotCollected()});
 }
 
 void TraceWriter::SealTables(bool journal) {

@@ -331,10 +331,7 @@ void DeviceSampler::Refuse(SeriesName what, const DeviceInfo& info,
       what->name, Printable(info.name, 60));
   if (refused_.from_ns == kNoTime) refused_.from_ns = at_ns;
   refused_.to_ns = at_ns;
-  if (refused_handle_)
-    out_.UpdateLoss(*refused_handle_, refused_);
-  else
-    refused_handle_ = out_.AddLoss(refused_);
+  out_.PutLoss(refused_handle_, refused_);
 }
 
 void DeviceSampler::Restart(Maker& maker, int64_t now_ns) {

@@ -191,10 +191,7 @@ void TargetRing::Lost(const RingThread&, const RingLoss& loss) {
                       ? ToNs(loss.from)
                       : std::min(row.from_ns, ToNs(loss.from));
   if (loss.to != 0) row.to_ns = std::max(row.to_ns, ToNs(loss.to));
-  if (handle)
-    out_.UpdateLoss(*handle, row);
-  else
-    handle = out_.AddLoss(row);
+  out_.PutLoss(handle, row);
 }
 
 void TargetRing::Convert(bool last, uint64_t horizon) {

@@ -204,11 +204,10 @@ void TreeModel::CountWithoutSlice(const Task& task, int64_t time_ns) {
         "slices of processes shorter than a second: only the first 4096 have "
         "one; the table of processes has all of them";
     loss.from_ns = task.image_ns;
-    without_slice_handle_ = out_.AddLoss(loss);
   }
   ++loss.count;
   loss.to_ns = std::max(loss.to_ns, time_ns);
-  out_.UpdateLoss(*without_slice_handle_, loss);
+  out_.PutLoss(without_slice_handle_, loss);
 }
 
 void TreeModel::Expire(int64_t now_ns) {
