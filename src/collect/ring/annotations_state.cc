@@ -17,8 +17,7 @@ void OpenSlice::Archive(StateArchive& archive) {
   depth = static_cast<uint16_t>(place);
   cls = static_cast<Event::Class>(place >> 16 & 3);
   source = archive.StringIn(place >> 18);
-  archive.Number(flow_in);
-  archive.Number(flow_out);
+  archive.Numbers(flow_in, flow_out);
   archive.Each(args, [&](Arg& arg) {
     auto type = static_cast<uint32_t>(arg.type);
     archive.String(arg.key);
@@ -34,16 +33,11 @@ void OpenSlice::Archive(StateArchive& archive) {
 }
 
 void Annotations::Archive(StateArchive& archive) {
-  archive.Number(strange_);
-  archive.Number(records_);
-  archive.Number(last_time_);
-  archive.Number(extra_.texts_left_out);
+  archive.Numbers(strange_, records_, last_time_, extra_.texts_left_out);
   archive.Each(threads_, [&](auto& entry) {
     ThreadState& state = entry.second;
     int64_t base = state.base;
-    archive.Number(entry.first);
-    archive.Number(state.thread);
-    archive.Number(state.tid);
+    archive.Numbers(entry.first, state.thread, state.tid);
     archive.TrackId(state.track);
     archive.Signed(base);
     state.open.Archive(archive);
@@ -58,8 +52,7 @@ void Annotations::Archive(StateArchive& archive) {
     archive.Number(entry.first);
     if (!archive.writing()) state.loss = LossOf(entry.first);
     archive.LossHandle(state.handle);
-    archive.Number(rows);
-    archive.Number(state.loss.count);
+    archive.Numbers(rows, state.loss.count);
     archive.Signed(state.loss.from_ns);
     archive.Signed(state.loss.to_ns);
     state.rows = static_cast<int>(rows & INT32_MAX);
@@ -110,13 +103,9 @@ void Annotations::ArchiveShared(StateArchive& archive) {
       archive.Refuse();
   });
   archive.Each(held_, [&](Held& held) {
-    archive.Number(held.head.time);
-    archive.Number(held.head.id);
-    archive.Number(held.head.kind);
-    archive.Number(held.head.depth);
-    archive.Number(held.key);
-    archive.Number(held.first);
-    archive.Number(held.count);
+    RecordHead& head = held.head;
+    archive.Numbers(head.time, head.id, head.kind, head.depth);
+    archive.Numbers(held.key, held.first, held.count);
   });
   archive.Words(held_words_);
   for (const Held& held : held_)

@@ -9,24 +9,16 @@ void RingReader::Archive(StateArchive& archive) {
     archive.Flag(slot.done);
     archive.Flag(slot.damaged);
     archive.Flag(slot.big);
-    archive.Number(slot.thread);
-    archive.Number(slot.sequence);
-    archive.Number(slot.drained);
+    archive.Numbers(slot.thread, slot.sequence, slot.drained);
     if (slot.drained > BlockRoom(slot.big) || slot.drained % 8 != 0)
       archive.Refuse();
   });
   archive.Each(threads_, [&](auto& entry) {
     Thread& thread = entry.second;
-    archive.Number(entry.first);
-    archive.Number(thread.tid);
-    archive.Number(thread.next);
-    archive.Number(thread.gap_passes);
-    archive.Number(thread.told);
-    archive.Number(thread.lost);
-    archive.Number(thread.lost_to);
+    archive.Numbers(entry.first, thread.tid, thread.next, thread.gap_passes);
+    archive.Numbers(thread.told, thread.lost, thread.lost_to);
     archive.Each(thread.blocks, [&](auto& block) {
-      archive.Number(block.first);
-      archive.Number(block.second);
+      archive.Numbers(block.first, block.second);
       if (archive.writing()) return;
       // A block is its thread's, as the slot says, and not done with.
       const uint32_t at = block.second - kFirstSlot;
@@ -37,14 +29,10 @@ void RingReader::Archive(StateArchive& archive) {
         archive.Refuse();
     });
   });
-  archive.Number(speaker_.number);
-  archive.Number(speaker_.tid);
+  archive.Numbers(speaker_.number, speaker_.tid);
   // Threads whose end is told with the next pass.
   archive.Each(ending_, [&](uint32_t& number) { archive.Number(number); });
-  archive.Number(homeless_);
-  archive.Number(records_);
-  archive.Number(lost_);
-  archive.Number(damaged_bytes_);
+  archive.Numbers(homeless_, records_, lost_, damaged_bytes_);
   if (archive.writing()) return;
   constexpr size_t kMost = (kChunks - kFirstBlockChunk) * kSlotsPerChunk;
   if (slots_.size() > kMost || slots_.size() % kSlotsPerChunk != 0)

@@ -64,15 +64,11 @@ void RingsState::Archive(StateArchive& archive) {
     archive.Number(pair.ticks);
     archive.Time(pair.ns);
   });
-  archive.Number(have.strings);
-  archive.Number(have.tracks);
-  archive.Number(have.series);
-  archive.Number(have.groups);
-  archive.Number(have.losses);
+  archive.Numbers(have.strings, have.tracks, have.series, have.groups,
+                  have.losses);
   for (auto* counts_of : {&events, &counts})
     archive.Each(*counts_of, [&](auto& entry) {
-      archive.Number(entry.first);
-      archive.Number(entry.second);
+      archive.Numbers(entry.first, entry.second);
     });
   archive.Each(ended, [&](std::string& name) { archive.Text(name); });
   archive.Number(ended_records);

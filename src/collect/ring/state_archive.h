@@ -42,6 +42,10 @@ class StateArchive {
     if (read > static_cast<T>(~T{0})) refused_ = true;
     value = ok() ? static_cast<T>(read) : 0;
   }
+  template <typename... T>
+  void Numbers(T&... values) {
+    (Number(values), ...);
+  }
   void Flag(bool& value) {
     uint8_t bit = value ? 1 : 0;
     Number(bit);

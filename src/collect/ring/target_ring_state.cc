@@ -9,22 +9,17 @@ void TargetRing::Archive(StateArchive& archive) {
   archive.Signed(start_ns_);
   reader_.Archive(archive);
   archive.Each(pieces_, [&](Piece& piece) {
-    archive.Number(piece.thread.number);
-    archive.Number(piece.thread.tid);
-    archive.Number(piece.first);
-    archive.Number(piece.count);
+    archive.Numbers(piece.thread.number, piece.thread.tid);
+    archive.Numbers(piece.first, piece.count);
     archive.Flag(piece.ended);
   });
   archive.Words(words_);
   archive.Each(threads_, [&](auto& entry) {
-    archive.Number(entry.first);
-    archive.Number(entry.second);
+    archive.Numbers(entry.first, entry.second);
   });
   archive.Each(ending_, [&](Ending& ending) {
     uint32_t tid = static_cast<uint32_t>(ending.tid);
-    archive.Number(ending.key);
-    archive.Number(ending.thread);
-    archive.Number(tid);
+    archive.Numbers(ending.key, ending.thread, tid);
     ending.tid = static_cast<pid_t>(tid);
   });
   const auto loss = [&](Loss& row, std::optional<size_t>& handle) {
