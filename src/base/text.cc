@@ -126,32 +126,14 @@ std::optional<int64_t> ParseDuration(std::string_view text,
 std::optional<int64_t> ParseBytes(std::string_view text) {
   const auto value = TakeNumber(text);
   if (!value) return std::nullopt;
-  double scale = 1;
-  if (!text.empty()) {
-    switch (text[0]) {
-      case 'k':
-      case 'K':
-        scale = 1024;
-        break;
-      case 'M':
-        scale = 1024.0 * 1024;
-        break;
-      case 'G':
-        scale = 1024.0 * 1024 * 1024;
-        break;
-      case 'T':
-        scale = 1024.0 * 1024 * 1024 * 1024;
-        break;
-      case 'B':
-        if (text.size() == 1) return Scaled(*value, 1);
-        return std::nullopt;
-      default:
-        return std::nullopt;
-    }
-    text.remove_prefix(1);
-    if (text != "" && text != "B" && text != "iB") return std::nullopt;
-  }
-  return Scaled(*value, scale);
+  if (text.empty() || text == "B") return Scaled(*value, 1);
+  const char prefix = text[0] == 'K' ? 'k' : text[0];
+  const size_t power = std::string_view("kMGT").find(prefix);
+  const std::string_view rest = text.substr(1);
+  if (power == std::string_view::npos ||
+      (rest != "" && rest != "B" && rest != "iB"))
+    return std::nullopt;
+  return Scaled(*value, std::ldexp(1, 10 * (static_cast<int>(power) + 1)));
 }
 
 }  // namespace sonde
