@@ -177,7 +177,6 @@ Status TraceReader::OpenSources(std::shared_ptr<Source> file,
 
   Scan(*file_, false);
   if (frames_.size() > kMaxFrames) return TooManyFrames();
-  verified_ = true;
   if (!header && frames_.empty())
     return Error{Error::Kind::kCorrupt, name + ": not a trace file",
                  "`sonde run -- <command>` makes one"};
@@ -235,7 +234,6 @@ bool TraceReader::OpenByIndex() {
     static_cast<IndexEntry&>(ref) = entry;
     frames_.push_back(ref);
   }
-  events_written_ = mark.events;
   return true;
 }
 

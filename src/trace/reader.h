@@ -60,9 +60,6 @@ class TraceReader {
   const FileHeader& header() const { return header_; }
   // The recording was closed, not cut off.
   bool finished() const { return finished_; }
-  // Every byte was checked, not only what has been read since.
-  bool verified() const { return verified_; }
-  uint64_t events_written() const { return events_written_; }
   int64_t file_size() const { return file_->size(); }
 
   // In the order they were written.
@@ -94,8 +91,6 @@ class TraceReader {
   std::shared_ptr<Source> file_, journal_;
   FileHeader header_;
   bool finished_ = false;
-  bool verified_ = false;
-  uint64_t events_written_ = 0;
   std::vector<FrameRef> frames_;
   std::vector<Damage> damages_;
   bool torn_ = false;   // the file ends in a frame, or behind its index

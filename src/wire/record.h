@@ -22,9 +22,6 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 16);
 
-inline constexpr size_t kMaxRecordBytes =
-    sizeof(RecordHead) + 8 * SONDE_MAX_WORDS;
-
 constexpr size_t RecordBytes(size_t words) {
   return sizeof(RecordHead) + 8 * words;
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <memory>
 

@@ -108,7 +108,6 @@ class RingReader {
 
   uint64_t records() const { return records_; }  // without LOST and THREAD
   uint64_t lost() const { return lost_; }
-  uint64_t damaged_bytes() const { return damaged_bytes_; }
 
  private:
   struct Slot {

@@ -1,7 +1,6 @@
 #ifndef SONDE_COLLECT_RING_TICK_CLOCK_H_
 #define SONDE_COLLECT_RING_TICK_CLOCK_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -84,7 +84,6 @@ class MachineSampler : public Gatherer {
   std::map<Key, uint32_t, std::less<>> series_;
   std::vector<char> buffer_;
   MachineStat machine_;
-  std::vector<std::string> core_names_;
   std::vector<std::vector<uint32_t>> core_series_;  // by core, by counter
   std::vector<DiskStat> disks_;
   std::vector<NetStat> interfaces_;

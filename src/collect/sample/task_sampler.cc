@@ -12,7 +12,6 @@
 #include "collect/sample/task_sampler.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 
