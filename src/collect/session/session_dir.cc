@@ -264,6 +264,11 @@ Result<SessionDir> SessionDir::Create(SessionInfo info) {
       continue;
     }
     Fd dir = OpenOwn(AT_FDCWD, unfinished);
+    if (!dir.valid()) {
+      error = ErrnoError(unfinished, errno);
+      ::rmdir(unfinished.c_str());
+      continue;
+    }
     ::fchmod(dir.get(), 0700);  // whatever the umask, here and below
     Fd lock(::openat(dir.get(), kSessionLock,
                      O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
