@@ -1,5 +1,6 @@
-/* What of sonde is compiled into other people's programs. It never changes:
- * programs built with this file work with every later libsonde.so.
+/* What of sonde is compiled into other people's programs. Nothing here is ever
+ * changed or removed, only added: programs built with this file work with every
+ * later libsonde.so.
  *
  * Use sonde.h. This file is its foundation: the record, and the way it gets
  * into the ring without a call. docs/wire.md has a section for each kind. */
@@ -79,8 +80,8 @@ enum sonde_arg_type {
   SONDE_ARG_GLOBAL = 39   /* its flow or range id is known to other processes */
 };
 
-/* Whose time a slice is. A device works beside the host: on a SONDE_TRACK_QUEUE
- * the time of one is never added to that of the other. */
+/* Whose time a slice is. A device works beside the host: time on a
+ * SONDE_TRACK_QUEUE is never added to the time of threads. */
 enum sonde_class {
   SONDE_CLASS_PROGRAM = 0,
   SONDE_CLASS_CALL = 1, /* into a library that somebody watches */
@@ -99,10 +100,11 @@ enum {
   SONDE_ABI_VERSION = 1
 };
 
-/* The library has a larger thing behind this, one for each thread.
+/* What programs see of a thread's writer; the library's own part lies behind
+ * these fields.
  *
- * Records go from `cur` to `end`. The 8 bytes at `end` say how many are left:
- * storing them publishes the record. `version` is the one that the ids of the
+ * Records go from `cur` to `end`. The 8 bytes at `end` say how many bytes are
+ * left: storing that number publishes the record. `version` is the one that the ids of the
  * call sites must have; it is SONDE_ABI_BUSY while a record is being written,
  * so that a signal handler on the same thread cannot write into it. If
  * anything is not as it should be, the library is called: after fork() all of
@@ -123,8 +125,8 @@ extern const uint32_t* sonde_abi_session;
 extern __thread struct sonde_abi_writer* sonde_abi_self
     __attribute__((tls_model("initial-exec")));
 
-/* A place in a program that records: what it says, and the id of it once it is
- * known (the version above, the id below). Make it static. */
+/* A place in a program that records: its name and, once known, the name's id in
+ * `cache` (the version above, the id below). Make a site static. */
 struct sonde_site {
   const char* name;
   const char* category; /* or null */
@@ -149,9 +151,8 @@ SONDE_ABI_INLINE uint64_t sonde_abi_ticks(void) {
 #endif
 }
 
-/* Code is laid out for the case that nobody records: then it falls through
- * after one comparison, and a recording pays for the rest what it does not
- * notice. */
+/* Code is laid out for the case that nobody records, which costs one
+ * comparison; a recording takes the jump. */
 SONDE_ABI_INLINE int sonde_abi_recording(void) {
   return __builtin_expect(__atomic_load_n(&sonde_abi_on, __ATOMIC_RELAXED) != 0,
                           0) &&

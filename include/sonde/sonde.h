@@ -70,7 +70,7 @@ struct sonde_arg {
 
 /* --- names ------------------------------------------------------------- */
 
-/* The id of a text, a name with category and colour, a track, a clock. They
+/* The id of a text, a name with category and colour, a track, a clock. Ids
  * are the same for the same words, are valid in forked children, and are 0
  * where nothing is recorded; 0 may be used everywhere. Texts are copied, and
  * cut at SONDE_MAX_TEXT bytes. */
@@ -80,7 +80,7 @@ SONDE_GET(uint32_t, label,
           (const char* name, const char* category, uint32_t argb),
           (name, category, argb))
 /* A row of the timeline of its own. `clock` 0 is the session's clock; `parent`
- * is the track it belongs under, or 0. */
+ * is the track that the new row belongs under, or 0. */
 SONDE_GET(uint32_t, track,
           (const char* name, uint32_t clock, uint32_t parent, uint32_t order),
           (name, clock, parent, order))

@@ -2,8 +2,8 @@
 //
 //   control             the collector's. Every target maps it to read
 //   <name>.ring         one for each process, made and written by the target
-//   <name>.tails        made beside it, written by the collector only. The
-//                       target maps it to read
+//   <name>.tails        made beside the ring, written by the collector only.
+//                       The target maps it to read
 //
 // A ring file is cut into slots of 4 KiB, and 16 of them are a chunk:
 //
@@ -44,7 +44,7 @@ inline constexpr size_t kFirstBlockChunk = 64;
 inline constexpr size_t kNamesOffset = kFirstNameChunk * kChunkBytes;
 inline constexpr size_t kNamesEnd = kFirstBlockChunk * kChunkBytes;
 
-// How a chunk of blocks is used. It stays so.
+// How a chunk of blocks is used. The use of a chunk never changes.
 enum class ChunkUse : uint8_t { kUnused = 0, kBig = 1, kSmall = 2 };
 
 // In the control file, at its beginning. `recording` is what targets look at
@@ -67,7 +67,7 @@ struct RingHeader {
   uint32_t clock;
   uint64_t key;         // any number, of this file
   uint64_t parent_key;  // of the file of the process that forked; or 0
-  uint32_t pid;         // as it sees itself
+  uint32_t pid;         // in the process's own pid namespace
   uint32_t tid;         // that made the file
   uint64_t time;        // when
   uint32_t chunks;      // allocated, chunk 0 and the names' included
@@ -91,7 +91,7 @@ struct BlockFoot {
   uint64_t lost;      // records this thread has lost, ever
   uint64_t lost_to;   // when the last of them was
   uint32_t thread;    // its number in the process; 0: the shared overflow
-  uint32_t tid;       // as it sees itself
+  uint32_t tid;       // in the thread's own pid namespace
   uint32_t sequence;  // of the block among the thread's, from 0
   uint16_t generation;
   uint16_t state;  // BlockState

@@ -3,8 +3,8 @@
 //  - The same definition has the same id in the whole process and, if it was
 //    made before fork(), in its children.
 //  - Definitions are not in the ring: they are never dropped for want of a
-//    block and are there after SIGKILL. The id is where it lies, so any one can
-//    be read without the others.
+//    block and are there after SIGKILL. The id of a definition is its
+//    place, so each can be read without the others.
 //  - No locks. Two threads that define the same at once may get two ids.
 
 #ifndef SONDE_SDK_NAMES_H_

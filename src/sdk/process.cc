@@ -10,8 +10,8 @@
 
 #include "sdk/syscalls.h"
 
-// Older headers do not have it; kernels before 4.14 refuse it, and then nothing
-// is recorded.
+// Older headers lack MADV_WIPEONFORK; kernels before 4.14 refuse it, and then
+// nothing is recorded.
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif

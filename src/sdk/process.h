@@ -113,12 +113,13 @@ bool MayCall(const Process* p);
 // they will ever be, and calls no more. Also not in children that it forks.
 // False: it is a child of vfork(), which does not concern us.
 bool GiveUpCalls();
-// It did not get the filter.
+// The process did not get the filter.
 void TakeBackCalls();
 
 // Writers up to this index may still be pointed to by the thread that forked
-// this process. And: this one is in use.
+// this process.
 uint32_t WriterBase();
+// The writer of this index is in use.
 void NoteWriter(uint32_t index);
 
 // Changes when ids lose their meaning.
@@ -127,7 +128,7 @@ uint32_t Version();
 // Takes room for a definition. Its place in the file, or 0: there is none.
 uint64_t TakeNameRoom(Process* p, size_t bytes);
 
-// For as long as `stop` is set, nothing is recorded in this process.
+// For as long as `paused` is set, nothing is recorded in this process.
 void SetPaused(bool paused);
 
 // The time on the session's clock.

@@ -30,9 +30,9 @@ namespace sonde::guest {
 
 namespace {
 
-// By which the system calls EndThread; -1: it does not. We do not ask for it by
-// __cxa_thread_atexit_impl: that calls malloc, and the first record of a thread
-// may be in a signal handler.
+// The key whose destructor is EndThread; -1: there is none. The other way,
+// __cxa_thread_atexit_impl, calls malloc, and the first record of a thread may
+// be in a signal handler.
 int exit_key = -1;
 // Keys below this have their place in the thread itself; for the others
 // pthread_setspecific calls malloc as well.

@@ -8,7 +8,7 @@
 
 namespace sonde::guest {
 
-// A record to be written; `Fill()` stores its words at `to`.
+// A record to be written, but for its words.
 struct Draft {
   uint32_t id;
   uint8_t kind;
