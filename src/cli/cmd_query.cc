@@ -242,7 +242,11 @@ void PrintSeries(const Store& store) {
 
 // Something to ask a trace that it has an answer to.
 const char* Example(const Store& store) {
-  if (!store.TopOps().empty()) return "SELECT * FROM top_ops() LIMIT 10";
+  const ChunkList& chunks = store.event_chunks();
+  if (std::any_of(chunks.begin(), chunks.end(), [&](const FrameRef& chunk) {
+        return store.OfTheProgram(chunk.events.track);
+      }))
+    return "SELECT * FROM top_ops() LIMIT 10";
   if (!store.processes().empty())
     return "SELECT id, name, cpu_ns FROM process ORDER BY cpu_ns DESC LIMIT 10";
   if (!store.series().empty())

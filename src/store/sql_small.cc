@@ -326,7 +326,7 @@ std::unique_ptr<SqlRows> OpenArgs(const Store& store, const SqlRequest& request,
 
 std::unique_ptr<SqlRows> OpenLosses(const Store& store, const SqlRequest&,
                                     std::string&) {
-  return RowsOf(store.losses(), [](const Loss& loss) -> Cells {
+  return SharedRows(store.KeptLosses(), [](const Loss& loss) -> Cells {
     return {std::string_view(loss.reason),
             std::string_view(loss.detail),
             loss.count == 0 ? SqlValue() : SqlValue(Clamped(loss.count)),
@@ -353,14 +353,14 @@ std::unique_ptr<SqlRows> OpenNotCollected(const Store& store, const SqlRequest&,
 
 std::unique_ptr<SqlRows> OpenRun(const Store& store, const SqlRequest&,
                                  std::string&) {
-  return RowsOf(store.rows().meta, [](const auto& one) -> Cells {
+  return RowsIn(store.rows().meta, [](const auto& one) -> Cells {
     return {std::string_view(one.first), std::string_view(one.second)};
   });
 }
 
 std::unique_ptr<SqlRows> OpenClocks(const Store& store, const SqlRequest&,
                                     std::string&) {
-  return RowsOf(store.clocks(), [](const ClockPair& pair) -> Cells {
+  return RowsIn(store.clocks(), [](const ClockPair& pair) -> Cells {
     return {pair.monotonic_ns, pair.realtime_ns, pair.boottime_ns};
   });
 }

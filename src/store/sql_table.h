@@ -118,17 +118,28 @@ int RegisterTable(sqlite3* db, const SqlTable& table, const Store& store,
 std::unique_ptr<SqlRows> ListRows(
     std::function<bool(std::vector<SqlValue>&)> next);
 
-// The same for rows that are there already, which are kept: `fill` makes the
-// cells of one.
+// The same for rows that are there already: `fill` makes the cells of one. All
+// scans of a table may share them: a query can open any number.
 template <typename Rows, typename Fill>
-std::unique_ptr<SqlRows> RowsOf(Rows rows, Fill fill) {
-  const auto kept = std::make_shared<const Rows>(std::move(rows));
+std::unique_ptr<SqlRows> SharedRows(std::shared_ptr<const Rows> kept,
+                                    Fill fill) {
   return ListRows(
       [kept, at = kept->begin(), fill](std::vector<SqlValue>& row) mutable {
         if (at == kept->end()) return false;
         row = fill(*at++);
         return true;
       });
+}
+// Rows of this scan alone.
+template <typename Rows, typename Fill>
+std::unique_ptr<SqlRows> RowsOf(Rows rows, Fill fill) {
+  return SharedRows(std::make_shared<const Rows>(std::move(rows)), fill);
+}
+// Rows that live as long as the database.
+template <typename Rows, typename Fill>
+std::unique_ptr<SqlRows> RowsIn(const Rows& rows, Fill fill) {
+  return SharedRows(std::shared_ptr<const Rows>(std::shared_ptr<void>(), &rows),
+                    fill);
 }
 
 // NULL for `none`, else the number.

@@ -167,6 +167,19 @@ std::vector<Loss> Store::losses() const {
   return out;
 }
 
+std::shared_ptr<const std::vector<Loss>> Store::KeptLosses() const {
+  const std::lock_guard lock(late_->losses_mutex);
+  const size_t damages = [&] {
+    const std::lock_guard inner(late_->mutex);
+    return late_->damage_losses.size();
+  }();
+  if (!late_->kept_losses || damages != late_->kept_damages) {
+    late_->kept_losses = std::make_shared<const std::vector<Loss>>(losses());
+    late_->kept_damages = damages;
+  }
+  return late_->kept_losses;
+}
+
 void Store::NoteDamage(const FrameRef& chunk) const {
   const std::lock_guard lock(late_->mutex);
   if (late_->damage_losses.size() >= TraceReader::kMaxDamages ||

@@ -137,6 +137,8 @@ class Store {
   std::string Meta(std::string_view key) const;
   const std::vector<ClockPair>& clocks() const { return clocks_; }
   std::vector<Loss> losses() const;
+  // The same for many readers at once, made anew when there are more.
+  std::shared_ptr<const std::vector<Loss>> KeptLosses() const;
 
   // First and last moment of anything recorded.
   TimeRange range() const { return range_; }
@@ -204,9 +206,11 @@ class Store {
 
   // What is computed or found after opening.
   struct Late {
-    std::mutex mutex;
+    std::mutex mutex, losses_mutex;  // the second: of what is kept of losses
     std::set<std::pair<bool, int64_t>> damaged;  // journal, offset
     std::vector<Loss> damage_losses;
+    std::shared_ptr<const std::vector<Loss>> kept_losses;
+    size_t kept_damages = 0;  // of damage_losses
     std::atomic<uint64_t> counter_decodes = 0;
     bool totals_ready = false;
     std::vector<TrackTotal> totals;

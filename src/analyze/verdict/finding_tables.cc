@@ -69,7 +69,7 @@ std::vector<SqlTable> FindingTables(std::shared_ptr<const Store> store) {
     return [findings, list](const Store&, const SqlRequest& request,
                             std::string& error) -> std::unique_ptr<SqlRows> {
       if (!findings->Find(request, error)) return nullptr;
-      return RowsOf((*findings).*list, [](const Cells& row) { return row; });
+      return RowsIn((*findings).*list, [](const Cells& row) { return row; });
     };
   };
   const auto some = [](const Store&) { return 20.0; };
