@@ -128,10 +128,9 @@ class Copier {
         continue;
       groups_.insert(row.group);
       const uint32_t now = to_.AddSeries(Renamed(row));
-      if (Dense(id, rows_.series.size())) {
-        if (id >= series_.size()) series_.resize(id + 1);
-        series_[id] = {now, row.group, row.type == Series::Type::kDouble};
-      }
+      series_.Put(id, now, rows_.series.size());
+      copied_series_.resize(std::max<size_t>(copied_series_.size(), now + 1));
+      copied_series_[now] = {row.group, row.type == Series::Type::kDouble};
       if (now == id && copied_.same_series + 1 == id) ++copied_.same_series;
     }
     for (const auto& [ordinal, loss] : rows_.losses) {
@@ -256,23 +255,24 @@ class Copier {
     ++ticks_;
     to_.BeginTick(group, time_ns);
     for (const auto& [number, value] : changes) {
-      NewSeries* const series = SeriesOf(group, number);
-      if (series == nullptr) continue;
-      if (series->is_double)
-        to_.SetDouble(series->id, ValueAsDouble(value, Series::Type::kDouble));
+      const uint32_t id = SeriesOf(group, number);
+      if (id == 0) continue;
+      NewSeries& series = copied_series_[id];
+      if (series.is_double)
+        to_.SetDouble(id, ValueAsDouble(value, Series::Type::kDouble));
       else
-        to_.Set(series->id, static_cast<int64_t>(value));
-      series->live = true;
-      series->named_in = ticks_;
-      if (!series->listed) listed_.push_back(number);
-      series->listed = true;
+        to_.Set(id, static_cast<int64_t>(value));
+      series.live = true;
+      series.named_in = ticks_;
+      if (!series.listed) listed_.push_back(id);
+      series.listed = true;
     }
     for (const uint32_t number : gone) Gone(SeriesOf(group, number));
     // Behind a hole, what the first tick does not name has ended in it.
     if (names_all)
-      std::erase_if(listed_, [&](uint32_t number) {
-        NewSeries& series = series_[number];
-        if (series.named_in != ticks_) Gone(&series);
+      std::erase_if(listed_, [&](uint32_t id) {
+        NewSeries& series = copied_series_[id];
+        if (series.named_in != ticks_) Gone(id);
         return !(series.listed = series.live);
       });
     to_.EndTick();
@@ -293,24 +293,23 @@ class Copier {
     }
   }
 
-  // What a series has become; id 0: it is not copied.
+  // What is known of a series that is copied.
   struct NewSeries {
-    uint32_t id = 0;
     uint32_t group = 0;
     bool is_double = false;
     bool live = false;      // has a value
     bool listed = false;    // is in listed_
     uint64_t named_in = 0;  // the last of ticks_ that has a value of it
   };
-  // Null if its row is not there or says something else.
-  NewSeries* SeriesOf(uint32_t group, uint32_t number) {
-    NewSeries* const at = number < series_.size() ? &series_[number] : nullptr;
-    return at != nullptr && at->id != 0 && at->group == group ? at : nullptr;
+  // The new id; 0 if the row of the series is not there or says something else.
+  uint32_t SeriesOf(uint32_t group, uint32_t number) const {
+    const uint32_t id = series_[number];
+    return id != 0 && copied_series_[id].group == group ? id : 0;
   }
-  void Gone(NewSeries* series) {
-    if (series == nullptr || !series->live) return;
-    series->live = false;
-    to_.Gone(series->id);
+  void Gone(uint32_t id) {
+    if (id == 0 || !copied_series_[id].live) return;
+    copied_series_[id].live = false;
+    to_.Gone(id);
   }
 
   void Damaged(const FrameRef& frame) {
@@ -323,11 +322,11 @@ class Copier {
   const CopyRange& range_;
   TraceWriter& to_;
   Copied copied_;
-  Ids strings_, stacks_, args_;
-  std::map<FrameKind, Ids> plain_;  // of rows of plain kinds
-  std::set<uint32_t> groups_;       // that have a series
-  std::vector<NewSeries> series_;   // by the old id
-  std::vector<uint32_t> listed_;    // those of a group that had a value
+  Ids strings_, series_, stacks_, args_;
+  std::map<FrameKind, Ids> plain_;        // of rows of plain kinds
+  std::set<uint32_t> groups_;             // that have a series
+  std::vector<NewSeries> copied_series_;  // by the new id
+  std::vector<uint32_t> listed_;  // new ids, of a group, that had a value
   uint64_t ticks_ = 0;
   uint64_t next_ordinal_ = 0;
 };

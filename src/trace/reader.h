@@ -61,6 +61,10 @@ class TraceReader {
   // The recording was closed, not cut off.
   bool finished() const { return finished_; }
   int64_t file_size() const { return file_->size(); }
+  // With its journal.
+  int64_t all_bytes() const {
+    return file_->size() + (journal_ ? journal_->size() : 0);
+  }
 
   // In the order they were written.
   const std::vector<FrameRef>& frames() const { return frames_; }

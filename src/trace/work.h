@@ -8,15 +8,18 @@
 
 namespace sonde {
 
-// What it takes to go through one of each, in units of 16 ns or so.
+// What it takes to go through one event, sample or value of a trace (a tick
+// takes as long as a value), and the time that each byte of the file allows
+// for that, all in ns.
 struct WorkCosts {
-  uint64_t event, sample, value;  // a tick takes as long as a value
+  uint64_t event, sample, value, allowed_a_byte;
 };
-inline constexpr WorkCosts kJudging = {1, 0, 8}, kCopying = {3, 2, 4};
+inline constexpr WorkCosts kJudging = {16, 32, 128, 192};
+inline constexpr WorkCosts kCopying = {80, 32, 48, 96};
 
-// An error that names the trace if going through all its events, samples and
-// values takes out of proportion to the file: 60 bytes can say 16384 events.
-// For those who go through all of them with nobody to stop them.
+// An error that names the trace if going through all that the trace says takes
+// out of proportion to the file: 60 bytes can say 16384 events. For those who
+// go through all of it with nobody to stop them.
 Status CheckWork(const TraceReader& trace, const WorkCosts& costs);
 
 }  // namespace sonde

@@ -186,6 +186,31 @@ def many_meta():
     return many(META, lambda i: text(b"k%d" % i) + text(b"v"), 100_000)
 
 
+def million_meta():
+    """As many as may be kept."""
+    return many(META, lambda i: text(b"k%d" % i) + text(b"v"), 2_000_000)
+
+
+def sparse_series():
+    """As far apart as ids may be to be kept by their place."""
+    return trace((STRINGS, strings(1, [b"cpu_ns", b"tasks"])),
+                 (SERIES, rows([series(4 * i, 1, scope_id=i)
+                                for i in range(1, 1_600_001)])),
+                 (COUNTERS, ticks(2, 1, 1)))
+
+
+def padded_events():
+    """Events of all columns, and megabytes of an unknown kind that allow more."""
+    columns = [(2, 1), (6, 1), (7, 1), (8, 1), (9, 3), (10, 3), (11, 1), (12, 1)]
+    frames = [(STRINGS, strings(1, [b"step"])),
+              (STACKS, rows([varints(1, 1, 1), varints(2, 1, 0, 1)])),
+              (ARGS, rows([varints(1, 1, 1, 1, 5)]))]
+    frames += [(EVENTS, events(1, 16384, columns, begin=i)) for i in range(2300)]
+    frames += [(40, bytes(1_000_000))] * 30
+    return header() + b"".join(frame(kind, payload, i, packed=False)
+                               for i, (kind, payload) in enumerate(frames))
+
+
 def many_losses():
     return many(LOSSES, lambda i: varint(i) + text(b"lost") + text(b"x" * 100),
                 100_000)
@@ -364,7 +389,10 @@ BOMBS = {
     "half_million_processes": half_million_processes,
     "many_series": many_series,
     "many_tracks": many_tracks,
+    "sparse_series": sparse_series,
+    "padded_events": padded_events,
     "many_meta": many_meta,
+    "million_meta": million_meta,
     "many_losses": many_losses,
     "empty_strings": empty_strings,
     "same_row_again": same_row_again,
@@ -411,6 +439,11 @@ COMMANDS = {
     "query_findings": ["query", "--timeout", "2s", "T",
                        "SELECT rule, name, value FROM finding "
                        "JOIN finding_number ON finding_id = id"],
+    # Each scan of a table must not have the table for itself.
+    "query_joins": ["query", "--timeout", "2s", "T",
+                    "SELECT 1 FROM run a, run b, run c, run d, loss e, loss f, "
+                    "loss g, loss h LIMIT 1"],
+    "query_nothing": ["query", "--timeout", "2s", "T"],
     "query_px": ["query", "--timeout", "2s", "--limit", "1000", "T",
                  "SELECT * FROM px(1, 0, 1000, 100)"],
     "query_top_ops": ["query", "--timeout", "2s", "T",
