@@ -76,6 +76,9 @@ void Rank(std::vector<Weighed>& all) {
 // The words stand in the order of their enumerators.
 const char* NameOf(Severity severity) {
   static constexpr const char* kWords[] = {"info", "warning", "critical"};
+  static_assert(std::size(kWords) ==
+                static_cast<size_t>(Severity::kCritical) -
+                    static_cast<size_t>(Severity::kInfo) + 1);
   return kWords[static_cast<size_t>(severity) -
                 static_cast<size_t>(Severity::kInfo)];
 }
@@ -90,6 +93,8 @@ const char* NameOf(Unit unit) {
 const char* NameOf(RuleState::State state) {
   static constexpr const char* kWords[] = {"found", "silent",
                                            "not enough data"};
+  static_assert(std::size(kWords) ==
+                static_cast<size_t>(RuleState::State::kNotEnoughData) + 1);
   return kWords[static_cast<size_t>(state)];
 }
 

@@ -46,6 +46,8 @@ std::string CutMarks(std::vector<ChartMark>& marks) {
   for (const auto& [kind, count] : counts) {
     static constexpr const char* kKinds[] = {"phases", "findings", "losses",
                                              "marks"};
+    static_assert(std::size(kKinds) ==
+                  static_cast<size_t>(ChartMark::Kind::kMark) + 1);
     if (count > kMaxMarks)
       out += fmt::format("{}{} {}", out.empty() ? "" : ", ",
                          FirstOf(kMaxMarks, count),

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +53,31 @@ struct SessionDirTest : testing::Test {
 };
 
 constexpr char kDead[] = "0123456789abcdef";
+
+TEST_F(SessionDirTest, WithoutDescriptorsTheErrorSaysSoAndNothingStays) {
+  const auto unfinished = [&] {
+    size_t count = 0;
+    for (const std::string& place : {base, std::string("/dev/shm")})
+      for (const auto& one : std::filesystem::directory_iterator(place))
+        count += one.path().string().ends_with(".new");
+    return count;
+  };
+  const size_t before = unfinished();
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(next);
+  rlimit limit = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {static_cast<rlim_t>(next), limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  SessionInfo info;
+  info.trace = base + "/t.sonde";
+  const auto dir = SessionDir::Create(info);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_FALSE(dir.ok());
+  EXPECT_NE(dir.error().what.find("Too many open files"), std::string::npos)
+      << dir.error().what;
+  EXPECT_EQ(unfinished(), before);
+}
 
 TEST_F(SessionDirTest, ALiveSessionIsFoundWithWhatItSaysOfItself) {
   const SessionDir dir = Create();
