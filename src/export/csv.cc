@@ -97,7 +97,7 @@ Status WriteTable(const Store& store, const std::string& table,
                   ExportSummary& summary) {
   TRY(auto out, Output::Create(path, options));
   CsvRows rows(*out);
-  TRY(const uint64_t count, ScanTable(store, table, rows));
+  TRY(const uint64_t count, ScanTable(store, table, rows, options.cancelled));
   summary.Count(table, count);
   summary.bytes += out->bytes();
   return out->Commit();

@@ -144,7 +144,8 @@ Status WriteDb(const Store& store, sqlite3* db, const ExportOptions& options,
       return DbError(db, options.output);
     const std::unique_ptr<sqlite3_stmt, Finalize> statement(raw);
     SqliteRows rows(raw, options.cancelled);
-    TRY(const uint64_t count, ScanTable(store, table.name, rows));
+    TRY(const uint64_t count,
+        ScanTable(store, table.name, rows, options.cancelled));
     if (options.cancelled && *options.cancelled) return interrupted();
     if (rows.failed()) return DbError(db, options.output);
     summary.Count(table.name, count);

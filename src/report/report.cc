@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analyze/facts/command_words.h"
-#include "trace/work.h"
+#include "analyze/facts/judgeable.h"
 
 namespace sonde {
 namespace {
@@ -59,7 +59,7 @@ Result<Report> MakeReport(const std::string& path,
                           ChartLines* lines) {
   TRY_OK(CheckRules(rules));
   TRY(auto store, Store::Open(path));
-  TRY_OK(CheckWork(store->reader(), kJudging));
+  TRY_OK(CheckJudgeable(*store));
   return ReportOf(std::move(store), rules, lines);
 }
 

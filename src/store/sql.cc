@@ -235,14 +235,18 @@ std::vector<TableInfo> Tables(std::span<const SqlTable> tables) {
 }
 
 Result<uint64_t> ScanTable(const Store& store, std::string_view name,
-                           RowSink& sink) {
+                           RowSink& sink, const std::atomic<bool>* cancelled) {
   const auto tables = SqlTables();
   const auto table =
       std::find_if(tables.begin(), tables.end(),
                    [&](const SqlTable& t) { return name == t.name; });
   std::string error = "no table called '" + std::string(name) + "'";
+  const SqlDeadline deadline{INT64_MAX, cancelled};
+  SqlRequest request;
+  request.deadline = &deadline;
   const auto rows =
-      table == tables.end() ? nullptr : table->open(store, {}, error);
+      table == tables.end() ? nullptr : table->open(store, request, error);
+  if (!rows && cancelled != nullptr && *cancelled) return 0;
   if (!rows) return Error{Error::Kind::kUsage, error, kListsTables};
   std::vector<std::string> names;
   for (const SqlColumn& column : table->columns)

@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,7 +46,10 @@ struct SqlColumn {
 // When a query must have ended. Long loops ask it once a chunk.
 struct SqlDeadline {
   int64_t at_ns = INT64_MAX;
-  bool passed() const { return NowNs() > at_ns; }
+  const std::atomic<bool>* cancelled = nullptr;  // or null
+  bool passed() const {
+    return (cancelled != nullptr && *cancelled) || NowNs() > at_ns;
+  }
 };
 
 // What one scan of a table is asked for.

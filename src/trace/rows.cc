@@ -85,8 +85,9 @@ bool Rows::Load(FrameKind kind, std::string_view payload, RowBudget& budget,
       return LoadNumbered(payload, budget, not_collected);
     case FrameKind::kMeta:
       return DecodeRows<MetaEntry>(payload, [&](MetaEntry r) {
-        const size_t kept =
-            2 * HeapBytes(r.key.size()) + HeapBytes(r.value.size());
+        // Whoever copies a trace has them twice.
+        const size_t kept = sizeof(MetaEntry) + 2 * HeapBytes(r.key.size()) +
+                            2 * HeapBytes(r.value.size());
         Put(meta, budget, std::move(r.key), std::move(r.value), kept);
       });
     case FrameKind::kTotals:

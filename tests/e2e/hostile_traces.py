@@ -435,7 +435,7 @@ COMMANDS = {
     "query_counters": ["query", "--timeout", "2s", "--limit", "1000", "T",
                        "SELECT series_id, max(value) FROM counter GROUP BY 1"],
     "query_samples": ["query", "--timeout", "2s", "--limit", "1000", "T",
-                      "SELECT stack_id, sum(weight) FROM sample GROUP BY 1"],
+                      "SELECT stack_id, sum(weight_ns) FROM sample GROUP BY 1"],
     "query_findings": ["query", "--timeout", "2s", "T",
                        "SELECT rule, name, value FROM finding "
                        "JOIN finding_number ON finding_id = id"],

@@ -1,5 +1,6 @@
 #include "analyze/verdict/finding_tables.h"
 
+#include "analyze/facts/judgeable.h"
 #include "analyze/verdict/judge.h"
 
 namespace sonde {
@@ -41,6 +42,10 @@ struct Findings {
   // False if there was not enough time: then only a part was read.
   bool Find(const SqlRequest& request, std::string& error) {
     if (asked) return true;
+    if (const Status status = CheckJudgeable(*store); !status.ok()) {
+      error = status.error().what;
+      return false;
+    }
     std::vector<Finding> all = Judge(FactsOf(store)).findings;
     if (request.Late(error)) return false;
     found = std::move(all);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "analyze/facts/judgeable.h"
 #include "base/fd.h"
 #include "export/exporter.h"
 #include "export/output.h"
@@ -14,7 +15,6 @@
 #include "export/pai/png.h"
 #include "export/pai/table.h"
 #include "export/pai/votes.h"
-#include "trace/work.h"
 
 namespace sonde {
 namespace {
@@ -145,7 +145,7 @@ Result<ExportSummary> ExportPai(const Store& store,
                  "pai: several files do not fit one output",
                  "name a directory with -o"};
   TRY_OK(CheckDirectory(options.output, options.force, "pai"));
-  TRY_OK(CheckWork(store.reader(), kJudging));
+  TRY_OK(CheckJudgeable(store));
   // The caller's store outlives the facts.
   const Facts facts =
       FactsOf(std::shared_ptr<const Store>(std::shared_ptr<void>(), &store));
