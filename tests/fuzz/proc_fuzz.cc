@@ -52,6 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 5:
       ParsePssBytes(text);
+      for (const Mapping& mapping : ParseMaps(text))
+        CHECK(mapping.begin < mapping.end);
+      if (const auto pid = ParseOwnPid(text)) CHECK(*pid > 0);
       break;
     case 6:
       ParseChildren(text);

@@ -279,5 +279,33 @@ TEST(CgroupLimits, Version1OfAContainerIsFoundAtTheMountPoint) {
   EXPECT_FALSE(limits.cpu_cores);
 }
 
+TEST(OwnPid, TheInnermostNamespaceIsTheProcessesOwn) {
+  EXPECT_EQ(ParseOwnPid("Name:\tx\nNSpid:\t4711\t17\t1\nNSpgid:\t9\n"), 1);
+  EXPECT_EQ(ParseOwnPid("Name:\tx\nNSpid:\t4711\n"), 4711);
+  EXPECT_FALSE(ParseOwnPid("Name:\tx\nPid:\t4711\n"));
+  EXPECT_FALSE(ParseOwnPid("Name:\tx\nNSpid:\t\n"));
+  EXPECT_FALSE(ParseOwnPid("Name:\tx\nNSpid:\t17 x\n"));
+  EXPECT_FALSE(ParseOwnPid("Name:\tx\nNSpid:\t99999999999\n"));
+}
+
+TEST(Maps, EachLineThatIsOneIsRead) {
+  const auto maps = ParseMaps(
+      "00400000-0041f000 r--p 00000000 fe:00 1234                       "
+      "/opt/my python\n"
+      "no mapping at all\n"
+      "7f00-6f00 rw-p 00000000 00:00 0\n"
+      "7ffe1000-7ffe2000 rw-p 0001f000 00:00 0 \n"
+      "7ffe3000-7ffe4000 r-xp 00000000 00:00 0    [vdso]");
+  ASSERT_EQ(maps.size(), 3u);
+  EXPECT_EQ(maps[0].begin, 0x400000u);
+  EXPECT_EQ(maps[0].end, 0x41f000u);
+  EXPECT_EQ(maps[0].path, "/opt/my python");
+  EXPECT_FALSE(maps[0].writable);
+  EXPECT_EQ(maps[1].offset, 0x1f000u);
+  EXPECT_TRUE(maps[1].writable);
+  EXPECT_EQ(maps[1].path, "");
+  EXPECT_EQ(maps[2].path, "[vdso]");
+}
+
 }  // namespace
 }  // namespace sonde

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "collect/proc/text_scanner.h"
 
@@ -25,6 +26,12 @@ std::optional<uint64_t> LastField(std::string_view text, std::string_view key) {
     if (TextScanner(line.substr(1)).Number(&value)) found = value;
   }
   return found;
+}
+
+bool ParseHex(std::string_view word, uint64_t* value) {
+  const char* const end = word.data() + word.size();
+  const auto [at, error] = std::from_chars(word.data(), end, *value, 16);
+  return !word.empty() && error == std::errc() && at == end;
 }
 
 // How an interpreter spells its options. Letters of one-letter options.
@@ -173,6 +180,41 @@ std::optional<int64_t> ParseSyscall(std::string_view text) {
   if (!in.Number(&number) || number > kMost || !in.rest().starts_with(" 0x"))
     return std::nullopt;
   return static_cast<int64_t>(number);
+}
+
+std::optional<pid_t> ParseOwnPid(std::string_view text) {
+  // A name has no line ends: the kernel writes them as \\n.
+  constexpr std::string_view kKey = "\nNSpid:";
+  const size_t at = text.find(kKey);
+  if (at == std::string_view::npos) return std::nullopt;
+  TextScanner in(TextScanner(text.substr(at + kKey.size())).Line());
+  uint64_t pid = 0;
+  while (in.Number(&pid)) {
+  }
+  if (!in.done() || pid == 0 || pid > INT32_MAX) return std::nullopt;
+  return static_cast<pid_t>(pid);
+}
+
+std::vector<Mapping> ParseMaps(std::string_view text) {
+  std::vector<Mapping> out;
+  TextScanner lines(text);
+  while (!lines.done()) {
+    TextScanner in(lines.Line());
+    Mapping one;
+    const std::string_view range = in.Word();
+    const size_t dash = range.find('-');
+    const std::string_view rights = in.Word();
+    if (dash == std::string_view::npos || rights.size() != 4 ||
+        !ParseHex(range.substr(0, dash), &one.begin) ||
+        !ParseHex(range.substr(dash + 1), &one.end) || one.end <= one.begin ||
+        !ParseHex(in.Word(), &one.offset) || !in.SkipWords(2))
+      continue;
+    one.writable = rights[1] == 'w';
+    in.SkipSpaces();
+    one.path = in.rest();
+    out.push_back(one);
+  }
+  return out;
 }
 
 std::optional<uint64_t> ParsePssBytes(std::string_view text) {

@@ -64,6 +64,21 @@ std::optional<SchedStat> ParseSchedStat(std::string_view text);
 // does not run is in, -1 if it is in none. Nothing of one that runs.
 std::optional<int64_t> ParseSyscall(std::string_view text);
 
+// /proc/PID/status, also of a thread: the number as the process itself sees it,
+// in its own pid namespace. Nothing from kernels before 4.1.
+std::optional<pid_t> ParseOwnPid(std::string_view text);
+
+// One line of /proc/PID/maps. `path` is a view into the text, without the
+// spaces before it; what has no file has an empty one or a name in brackets.
+struct Mapping {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;  // in the file
+  bool writable = false;
+  std::string_view path;
+};
+std::vector<Mapping> ParseMaps(std::string_view text);
+
 // /proc/PID/smaps_rollup: proportional set size.
 std::optional<uint64_t> ParsePssBytes(std::string_view text);
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <map>
 
 #include "base/text.h"
 #include "collect/proc/cgroup_files.h"
@@ -40,22 +39,6 @@ pid_t ProcessOf(pid_t tid) {
       return static_cast<pid_t>(pid);
   }
   return tid;
-}
-
-// `root` and all that descend from it, as of now.
-std::vector<pid_t> TreeOf(pid_t root) {
-  std::multimap<pid_t, pid_t> children;
-  for (const pid_t pid : NumbersIn("/proc")) {
-    const std::string text = FileOf(pid, "stat");
-    if (const auto stat = ParseProcessStat(text))
-      children.emplace(stat->ppid, pid);
-  }
-  std::vector<pid_t> out = {root};
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto [from, to] = children.equal_range(out[i]);
-    for (auto at = from; at != to; ++at) out.push_back(at->second);
-  }
-  return out;
 }
 
 bool IsCgroup(const std::string& folder) {
