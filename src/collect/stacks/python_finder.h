@@ -1,0 +1,45 @@
+#ifndef SONDE_COLLECT_STACKS_PYTHON_FINDER_H_
+#define SONDE_COLLECT_STACKS_PYTHON_FINDER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "collect/stacks/process_memory.h"
+#include "collect/stacks/python_layout.h"
+
+namespace sonde {
+
+// The CPython that a process runs.
+struct FoundPython {
+  std::string version;     // "3.11.2"; "3.9" where it says no more
+  std::string file;        // as /proc/PID/maps names it
+  uint64_t runtime = 0;    // address of _PyRuntime
+  uint64_t code_type = 0;  // of PyCode_Type, 0 if it is not known
+  PythonLayout layout;
+};
+
+// Looks for an interpreter in the files that the process maps: its program, and
+// libraries called libpython. An Error of kind
+//   kNotFound     there is no Python;
+//   kUnsupported  there is one that cannot be read: the version, a
+//   free-threaded
+//                 or debug build, another processor;
+//   kDenied       the process or its files may not be read; the hint has the
+//                 cure;
+//   kCorrupt      what is there makes no sense.
+Result<FoundPython> FindPython(ProcessMemory& memory);
+
+// What the name of a program or library says: "libpython3.8.so.1.0" is 3.8.
+// 0.0 if the name is of no Python or has no version.
+struct NamedPython {
+  int major = 0;
+  int minor = 0;
+  std::string flags;  // behind the version: "d", "t"
+};
+NamedPython PythonOfName(std::string_view path);
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_STACKS_PYTHON_FINDER_H_
