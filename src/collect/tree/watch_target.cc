@@ -62,7 +62,7 @@ void AddProcessesOf(const std::string& folder, std::vector<pid_t>& out) {
 Result<WatchTarget> WatchTarget::Process(pid_t pid) {
   const std::string text = FileOf(pid, "stat");
   const auto stat = ParseProcessStat(text);
-  if (stat && stat->state == 'Z')
+  if (stat && (stat->state == 'Z' || stat->exiting))
     return Error{Error::Kind::kNotFound,
                  fmt::format("process {} has ended", pid),
                  "its parent has not asked for its status yet"};
@@ -74,9 +74,8 @@ Result<WatchTarget> WatchTarget::Process(pid_t pid) {
   if (const pid_t process = ProcessOf(pid); process != pid)
     return Error{Error::Kind::kUsage,
                  fmt::format("{} is a thread of process {}", pid, process),
-                 fmt::format("sonde watch --pid {}", process)};
-  // Of all processes only the kernel's have no memory of their own.
-  if (FileOf(pid, "status").find("\nVmSize:") == std::string::npos)
+                 fmt::format("ask for {}", process)};
+  if (stat->kernel)
     return Error{Error::Kind::kUsage,
                  fmt::format("{} is a thread of the kernel", pid),
                  "`ps -e` lists processes"};
