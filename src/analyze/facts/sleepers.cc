@@ -81,8 +81,8 @@ std::string CallThreads(const ProcessFacts& process, bool with_main,
 
 }  // namespace
 
-std::string_view CallWait(const Store& store, double number) {
-  const bool arm64 = store.Meta("syscalls") == "arm64";
+std::string_view CallWait(std::string_view processor, double number) {
+  const bool arm64 = processor == "arm64";
   for (const SleepCall& call : kCalls)
     if (const int own = arm64 ? call.arm64 : call.x86_64;
         own >= 0 && number == own)
@@ -91,16 +91,18 @@ std::string_view CallWait(const Store& store, double number) {
 }
 
 bool WaitsForThread(const Store& store, const ThreadFacts& thread) {
-  return thread.sleeps_in && CallWait(store, *thread.sleeps_in) == kThread;
+  return thread.sleeps_in &&
+         CallWait(store.Meta("syscalls"), *thread.sleeps_in) == kThread;
 }
 
 bool WaitsToBeAsked(const Facts& facts, int64_t at_ns) {
+  const std::string processor = facts.store->Meta("syscalls");
   bool any = false;
   for (const ProcessFacts& p : facts.processes)
     for (const ThreadFacts& t : p.threads) {
       if (!t.sleeps_in || !LivedAt(t.row.start_ns, t.row.end_ns, at_ns))
         continue;
-      const std::string_view wait = CallWait(*facts.store, *t.sleeps_in);
+      const std::string_view wait = CallWait(processor, *t.sleeps_in);
       if (!wait.starts_with("for an event") &&
           !wait.starts_with("for a connection") &&
           !wait.starts_with("for a signal") && !wait.starts_with("for a time"))
@@ -112,6 +114,7 @@ bool WaitsToBeAsked(const Facts& facts, int64_t at_ns) {
 
 std::vector<std::string> SleepersAt(const Facts& facts, int64_t at_ns,
                                     size_t most) {
+  const std::string processor = facts.store->Meta("syscalls");
   std::vector<std::string> out;
   for (const ProcessFacts& p : facts.processes) {
     if (!LivedAt(p.row.start_ns, p.row.end_ns, at_ns)) continue;
@@ -123,7 +126,7 @@ std::vector<std::string> SleepersAt(const Facts& facts, int64_t at_ns,
     for (const ThreadFacts& t : p.threads) {
       if (!t.sleeps_in || !LivedAt(t.row.start_ns, t.row.end_ns, at_ns))
         continue;
-      const std::string_view wait = CallWait(*facts.store, *t.sleeps_in);
+      const std::string_view wait = CallWait(processor, *t.sleeps_in);
       if (wait.empty()) continue;
       if (t.row.tid == p.row.pid)
         by_wait[wait].main = true;

@@ -10,10 +10,10 @@
 
 namespace sonde {
 
-// What a thread waits for that sleeps in the system call of this number, on the
-// processor of the recording: "for a lock or another thread (futex)". Empty if
-// the call says nothing.
-std::string_view CallWait(const Store& store, double number);
+// What a thread waits for that sleeps in the system call of this number: "for a
+// lock or another thread (futex)". Empty if the call says nothing. `processor`
+// is whose numbers these are, as the meta row `syscalls` has it.
+std::string_view CallWait(std::string_view processor, double number);
 
 // True of a thread that was last seen waiting for another thread.
 bool WaitsForThread(const Store& store, const ThreadFacts& thread);
