@@ -14,6 +14,7 @@ Result<int> RunWatch(const Args& args);
 Result<int> RunCtl(const Args& args);
 Result<int> RunExport(const Args& args);
 Result<int> RunQuery(const Args& args);
+Result<int> RunStacks(const Args& args);
 Result<int> RunDoctor(const Args& args);
 
 }  // namespace sonde

@@ -23,6 +23,7 @@ std::span<const Command> Commands() {
       {"export", "write a trace for other tools", &RunExport},
       {"ctl", "pause, mark or stop a running recording", &RunCtl},
       {"recover", "finish a recording that was killed", &RunRecover},
+      {"stacks", "show where a running program is now", &RunStacks},
       {"doctor", "say what can be recorded here", &RunDoctor},
   };
   return kCommands;
@@ -135,18 +136,20 @@ struct UsualWord {
   const char* ours;
 };
 constexpr UsualWord kUsualWords[] = {
-    {"record", "run"},        {"profile", "run"},    {"prof", "run"},
-    {"start", "run"},         {"exec", "run"},       {"launch", "run"},
-    {"trace", "run"},         {"stat", "run"},       {"time", "run"},
-    {"attach", "watch"},      {"monitor", "watch"},  {"top", "watch"},
-    {"live", "watch"},        {"analyze", "report"}, {"analyse", "report"},
-    {"show", "report"},       {"open", "report"},    {"view", "report"},
-    {"stats", "report"},      {"summary", "report"}, {"print", "report"},
-    {"sql", "query"},         {"tables", "query"},   {"convert", "export"},
-    {"dump", "export"},       {"to", "export"},      {"stop", "ctl stop"},
-    {"pause", "ctl pause"},   {"mark", "ctl mark"},  {"resume", "ctl resume"},
-    {"status", "ctl status"}, {"check", "doctor"},   {"info", "doctor"},
-    {"list", "doctor"},       {"repair", "recover"}, {"finish", "recover"},
+    {"record", "run"},        {"profile", "run"},      {"prof", "run"},
+    {"start", "run"},         {"exec", "run"},         {"launch", "run"},
+    {"trace", "run"},         {"stat", "run"},         {"time", "run"},
+    {"attach", "watch"},      {"monitor", "watch"},    {"top", "watch"},
+    {"live", "watch"},        {"analyze", "report"},   {"analyse", "report"},
+    {"show", "report"},       {"open", "report"},      {"view", "report"},
+    {"stats", "report"},      {"summary", "report"},   {"print", "report"},
+    {"sql", "query"},         {"tables", "query"},     {"convert", "export"},
+    {"dump", "export"},       {"to", "export"},        {"stop", "ctl stop"},
+    {"pause", "ctl pause"},   {"mark", "ctl mark"},    {"resume", "ctl resume"},
+    {"status", "ctl status"}, {"check", "doctor"},     {"info", "doctor"},
+    {"list", "doctor"},       {"repair", "recover"},   {"finish", "recover"},
+    {"stack", "stacks"},      {"backtrace", "stacks"}, {"bt", "stacks"},
+    {"threads", "stacks"},    {"pystack", "stacks"},
 };
 
 std::string HintFor(std::string_view word) {

@@ -47,9 +47,7 @@ FAULTS = {
 NOT_HERE = {
     2: "nothing is preloaded: a program links the library itself",
     3: "nothing is put into a program that did not ask for it",
-    17: "nobody reads the target's memory, only its ring file",
     22: "no driver is spoken to from inside a target",
-    24: "nothing of ours runs in the interpreter",
 }
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

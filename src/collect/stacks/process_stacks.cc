@@ -33,6 +33,10 @@ std::optional<ThreadStack> LookAtThread(const std::string& folder, pid_t tid) {
   return out;
 }
 
+bool HasEnded(const ThreadStack& thread) {
+  return thread.state == 'Z' || thread.state == 'X';
+}
+
 // Gives each thread of Python to the thread of the kernel that it is.
 void MatchThreads(std::vector<PythonThread> python, ProcessStacks& out) {
   std::map<pid_t, ThreadStack*> by_own_tid;
@@ -80,9 +84,9 @@ Result<ProcessStacks> ReadProcessStacks(pid_t pid) {
   for (const pid_t tid : tids)
     if (auto thread = LookAtThread(fmt::format("{}task/{}/", folder, tid), tid))
       out.threads.push_back(std::move(*thread));
-  if (out.threads.empty())
+  if (std::all_of(out.threads.begin(), out.threads.end(), HasEnded))
     return Error{Error::Kind::kNotFound,
-                 fmt::format("process {}: there is no such process", pid)};
+                 fmt::format("process {} has ended", pid)};
   if (out.command.empty()) out.command = out.threads[0].name;
   MatchThreads(std::move(python), out);
   return out;

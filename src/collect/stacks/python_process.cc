@@ -126,10 +126,12 @@ bool PythonProcess::ReadThread(uint64_t address, PythonThread& out,
   for (int i = 1;; ++i) {
     const bool named = Resolve(before, out.frames);
     RawStack after = Walk(address);
+    // Only the innermost frame may have gone on to another instruction.
     const bool same = std::equal(
         before.frames.begin(), before.frames.end(), after.frames.begin(),
-        after.frames.end(), [](const RawFrame& a, const RawFrame& b) {
-          return a.address == b.address && a.code == b.code;
+        after.frames.end(), [&](const RawFrame& a, const RawFrame& b) {
+          return a.address == b.address && a.code == b.code &&
+                 (&a == before.frames.data() || a.instruction == b.instruction);
         });
     out.cut = before.frames.size() >= kMostDepth ||
               (named && out.frames.size() < before.frames.size());
