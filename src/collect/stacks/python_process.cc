@@ -219,8 +219,8 @@ PythonProcess::RawStack PythonProcess::Walk(uint64_t thread) {
   return out;
 }
 
-// False if one of the frames runs what is no code; `out` then has those that
-// are called by nobody less, the innermost ones.
+// False if one of the frames runs what is no code; `out` then has the frames
+// that were called from there, directly or not.
 bool PythonProcess::Resolve(const RawStack& raw,
                             std::vector<PythonFrame>& out) {
   out.clear();

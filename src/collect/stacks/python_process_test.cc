@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <thread>
+
+#include "base/time.h"
 
 namespace sonde {
 namespace {
@@ -245,6 +249,41 @@ TEST_P(OfVersion, TheHolderOfTheGilIsMarked) {
   fake.Put<int32_t>(gil + fake.at().gil_locked, 1);
   EXPECT_TRUE(fake.Threads().at(0).holds_gil);
   EXPECT_FALSE(fake.Threads().at(1).holds_gil);
+}
+
+// A thread that goes from one chain of calls to another and back, as fast as it
+// can. On one core it hardly ever does so while it is read.
+TEST_P(OfVersion, AThreadThatRunsIsCalledApproximateAndElseIsWhole) {
+  FakePython fake(GetParam());
+  const uint64_t a1 = fake.Frame(fake.Code("a1"), 0);
+  const uint64_t b1 = fake.Frame(fake.Code("b1"), 0);
+  const uint64_t a = fake.Frame(fake.Code("a2"), a1);
+  const uint64_t b = fake.Frame(fake.Code("b2"), b1);
+  const uint64_t thread = fake.Thread(a);
+  uint64_t* place = reinterpret_cast<uint64_t*>(thread + fake.at().frame);
+  if (fake.at().has_cframe)
+    place = reinterpret_cast<uint64_t*>(*place + fake.at().cframe_frame);
+  std::atomic<bool> stop = false;
+  std::thread runs([&] {
+    while (!stop) {
+      __atomic_store_n(place, b, __ATOMIC_RELAXED);
+      __atomic_store_n(place, a, __ATOMIC_RELAXED);
+    }
+  });
+  PythonProcess process = fake.Process();
+  bool approximate = false;
+  const int64_t end_ns = NowNs() + 10 * kNsPerSec;
+  for (int i = 0; i < 1000 || (!approximate && NowNs() < end_ns); ++i) {
+    auto stacks = process.ReadStacks();
+    if (!stacks.ok()) continue;
+    const PythonThread one = stacks.Take().threads.at(0);
+    approximate = approximate || one.approximate;
+    EXPECT_TRUE(one.approximate || Functions(one) == "a2 a1 " ||
+                Functions(one) == "b2 b1 ");
+  }
+  stop = true;
+  runs.join();
+  EXPECT_TRUE(approximate || std::thread::hardware_concurrency() < 2);
 }
 
 TEST(PythonProcess, FramesOfTheInterpreterItselfAreNotShown) {
