@@ -80,10 +80,10 @@ std::string SummaryJson(const std::string& format, const std::string& output,
   json += ",\"output\":";
   AppendQuoted(output, json);
   json += fmt::format(
-      ",\"slices\":{},\"instants\":{},\"counter_values\":{},\"bytes\":{},"
-      "\"losses\":{}}}\n",
-      summary.slices, summary.instants, summary.counter_values, summary.bytes,
-      losses);
+      ",\"slices\":{},\"instants\":{},\"counter_values\":{},\"samples\":{},"
+      "\"bytes\":{},\"losses\":{}}}\n",
+      summary.slices, summary.instants, summary.counter_values, summary.samples,
+      summary.bytes, losses);
   return json;
 }
 
@@ -147,12 +147,14 @@ Result<int> RunExport(const Args& args) {
     std::fputs(text.c_str(), stdout);
     return 0;
   }
-  std::fprintf(stderr, "wrote %s (%llu slices, %llu counter values, %s)\n",
-               options.output == "-" ? "the standard output"
-                                     : Printable(options.output).c_str(),
-               static_cast<unsigned long long>(summary.slices),
-               static_cast<unsigned long long>(summary.counter_values),
-               FormatBytes(static_cast<double>(summary.bytes)).c_str());
+  const std::string what =
+      summary.samples > 0 ? fmt::format("{} samples", summary.samples)
+                          : fmt::format("{} slices, {} counter values",
+                                        summary.slices, summary.counter_values);
+  fmt::print(
+      stderr, "wrote {} ({}, {})\n",
+      options.output == "-" ? "the standard output" : Printable(options.output),
+      what, FormatBytes(static_cast<double>(summary.bytes)));
   if (!losses.empty())
     std::fprintf(stderr, "  the trace is not complete: %zu %s, the first: %s\n",
                  losses.size(), losses.size() == 1 ? "loss" : "losses",

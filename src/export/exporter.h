@@ -33,6 +33,7 @@ struct ExportSummary {
   uint64_t slices = 0;
   uint64_t instants = 0;
   uint64_t counter_values = 0;
+  uint64_t samples = 0;  // of stacks
   uint64_t bytes = 0;
   std::string missing;  // what this machine could not write, and what helps
 

@@ -4,7 +4,8 @@ namespace sonde {
 
 // Each is the end of a file of this folder.
 using Export = Result<ExportSummary>(const Store&, const ExportOptions&);
-Export ExportChrome, ExportCsv, ExportPai, ExportSqlite, ExportText;
+Export ExportChrome, ExportCsv, ExportFolded, ExportPai, ExportSqlite,
+    ExportText;
 
 std::span<const ExportFormat> ExportFormats() {
   static constexpr ExportFormat kFormats[] = {
@@ -12,6 +13,8 @@ std::span<const ExportFormat> ExportFormats() {
        false, ExportChrome},
       {"csv", "a directory of CSV files, or one of them by --table", "-csv",
        true, ExportCsv},
+      {"folded", "stacks with their time, for flame graphs", ".folded", false,
+       ExportFolded},
       {"pai", "what OpenPAI's profiler writes: CSV, advice, pictures", "-pai",
        false, ExportPai},
       {"sqlite", "a database with the tables of `sonde query`", ".db", false,

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/functions.h"
+
 namespace sonde {
 namespace {
 
@@ -67,7 +69,10 @@ Json WhereOf(const Where& where) {
           {"cmdline", Text(where.cmdline)},
           {"thread", Known(where.thread)},
           {"tid", where.thread == 0 ? Json() : Json(where.tid)},
-          {"thread_name", Text(where.thread_name)}};
+          {"thread_name", Text(where.thread_name)},
+          {"function", Text(where.function)},
+          {"file", Text(where.file)},
+          {"line", Known(where.line)}};
 }
 
 Json FindingOf(const Finding& f) {
@@ -268,6 +273,30 @@ Json SeriesOf(const SeriesShape& one) {
           {"text", p.text}};
 }
 
+// A share of the run's CPU time as far as it was sampled or is known.
+Json FunctionOf(const Facts& facts, const FunctionFacts& f) {
+  return {{"process", Known(f.process)},
+          {"thread", Known(f.thread)},
+          {"function", f.name},
+          {"file", Text(f.file)},
+          {"line", Known(f.line)},
+          {"module", Text(f.module)},
+          {"language", Text(f.language)},
+          {"self_share", CpuShare(facts, f.self_ns)},
+          {"total_share", CpuShare(facts, f.total_ns)},
+          {"self_ns", f.self_ns},
+          {"samples", f.samples}};
+}
+
+Json SamplingOf(const Facts& facts) {
+  const CodeFacts& code = facts.code;
+  if (code.samples == 0 && code.approximate == 0) return nullptr;
+  return {{"samples", code.samples},
+          {"sampled_ns", code.sampled_ns},
+          {"unknown_ns", code.unknown_ns},
+          {"approximate", code.approximate}};
+}
+
 }  // namespace
 
 std::string ReportJson(const Report& report) {
@@ -327,6 +356,10 @@ std::string ReportJson(const Report& report) {
   out["series"] = ListOf(report.shape.series, SeriesOf);
   out["cgroups"] = ListOf(facts.cgroups, CgroupOf);
   out["devices"] = ListOf(facts.devices, DeviceOf);
+  out["functions"] = ListOf(facts.code.functions, [&](const FunctionFacts& f) {
+    return FunctionOf(facts, f);
+  });
+  out["sampling"] = SamplingOf(facts);
   const auto slice = [](const SliceFacts& s) -> Json {
     return {{"name", s.name},         {"count", s.count},
             {"total_ns", s.total_ns}, {"self_ns", s.self_ns},

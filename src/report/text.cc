@@ -10,6 +10,7 @@
 #include "report/annotations.h"
 #include "report/cgroups.h"
 #include "report/devices.h"
+#include "report/functions.h"
 #include "report/head.h"
 #include "report/lines.h"
 #include "report/shape.h"
@@ -280,6 +281,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
                 "max RSS: as sampled"));
   parts.push_back(std::move(processes));
   parts.push_back(ThreadLines(facts));
+  parts.push_back(FunctionLines(facts, options.top));
   parts.push_back(DeviceLines(facts));
   parts.push_back(SliceLines(facts, options.top));
   parts.push_back(SliceTrackLines(facts, options.top));

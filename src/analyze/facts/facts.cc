@@ -66,6 +66,7 @@ class Builder {
     facts_.cgroups = CgroupsOf(store_, scan_);
     facts_.neighbours = NeighboursOf(store_);
     facts_.said = AnnotationsOf(store_);
+    facts_.code = CodeOf(store_);
     FindOverhead();
     FindSeries();
     return std::move(facts_);

@@ -14,6 +14,7 @@
 #include "analyze/facts/annotation_facts.h"
 #include "analyze/facts/cgroup_facts.h"
 #include "analyze/facts/device_facts.h"
+#include "analyze/facts/function_facts.h"
 #include "analyze/facts/neighbour_facts.h"
 #include "analyze/facts/session_events.h"
 #include "analyze/series/counter_scan.h"
@@ -173,6 +174,7 @@ struct Facts {
   std::vector<DeviceFacts> devices;  // accelerators, by index
   uint64_t ticks = 0;                // how often the processes were sampled
   AnnotationFacts said;
+  CodeFacts code;           // where in the code its time went
   std::vector<Mark> marks;  // in time order
   OverheadFacts overhead;
 

@@ -1,0 +1,134 @@
+#include "analyze/facts/function_facts.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "store/stack_names.h"
+#include "store/stack_sums.h"
+
+namespace sonde {
+namespace {
+
+// Steps up the stacks of one trace; with more, only the innermost function of a
+// stack is looked at. A second of work.
+constexpr uint64_t kMostSteps = 50'000'000;
+
+// Which of several numbers a function has most time with.
+class Votes {
+ public:
+  void Add(size_t function, uint32_t choice, uint64_t ns) {
+    if (choice == 0) return;
+    const uint64_t key = uint64_t{function} << 32 | choice;
+    if (votes_.size() < kMost || votes_.contains(key)) votes_[key] += ns;
+  }
+  // Calls `take(function, choice)` with the choice that has most, the smallest
+  // of those that have the same.
+  template <typename Take>
+  void ForEachBest(Take take) const {
+    std::unordered_map<uint32_t, std::pair<uint64_t, uint32_t>> best;
+    for (const auto& [key, ns] : votes_) {
+      const std::pair vote(ns, ~static_cast<uint32_t>(key));
+      auto& at = best[static_cast<uint32_t>(key >> 32)];
+      at = std::max(at, vote);
+    }
+    for (const auto& [function, vote] : best) take(function, ~vote.second);
+  }
+
+ private:
+  static constexpr size_t kMost = 1 << 20;
+  std::unordered_map<uint64_t, uint64_t> votes_;
+};
+
+class CodeReader {
+ public:
+  explicit CodeReader(const Store& store) : store_(store), names_(store) {}
+
+  CodeFacts Read() {
+    for (const StackSum& sum : SumStacks(store_)) Add(sum);
+    callers_.ForEachBest([&](size_t i, uint32_t line) { At(i).line = line; });
+    lines_.ForEachBest([&](size_t i, uint32_t line) { At(i).line = line; });
+    threads_.ForEachBest([&](size_t i, uint32_t t) { At(i).thread = t; });
+    std::stable_sort(
+        code_.functions.begin(), code_.functions.end(),
+        [](const FunctionFacts& a, const FunctionFacts& b) {
+          return std::tie(b.self_ns, b.total_ns, a.process, a.name, a.file) <
+                 std::tie(a.self_ns, a.total_ns, b.process, b.name, b.file);
+        });
+    return std::move(code_);
+  }
+
+ private:
+  FunctionFacts& At(size_t i) { return code_.functions[i]; }
+
+  void Add(const StackSum& sum) {
+    code_.approximate += sum.approximate;
+    if (sum.running == 0) return;
+    code_.sampled_ns += sum.running_ns;
+    code_.samples += sum.running;
+    names_.Of(sum.stack, places_);
+    if (places_.empty()) {
+      code_.unknown_ns += sum.running_ns;
+      return;
+    }
+    const auto thread = store_.threads().find(sum.thread);
+    const uint32_t process =
+        thread == store_.threads().end() ? 0 : thread->second.process;
+    const size_t leaf = FunctionOf(process, places_[0].function);
+    At(leaf).self_ns += sum.running_ns;
+    At(leaf).samples += sum.running;
+    lines_.Add(leaf, places_[0].line, sum.running_ns);
+    threads_.Add(leaf, sum.thread, sum.running_ns);
+    ++sums_;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (i > 0 && ++steps_ > kMostSteps) break;
+      const size_t at = FunctionOf(process, places_[i].function);
+      if (seen_in_[at] == sums_) continue;  // it called itself
+      seen_in_[at] = sums_;
+      At(at).total_ns += sum.running_ns;
+      if (i == 0) continue;
+      callers_.Add(at, places_[i].line, sum.running_ns);
+      threads_.Add(at, sum.thread, 0);
+    }
+  }
+
+  // The index of a function in a process.
+  size_t FunctionOf(uint32_t process, uint32_t function) {
+    const uint64_t key = uint64_t{process} << 32 | function;
+    if (const auto at = places_of_.find(key); at != places_of_.end())
+      return at->second;
+    const bool full = code_.functions.size() >= CodeFacts::kMostFunctions;
+    const auto [at, fresh] = places_of_.try_emplace(
+        full ? uint64_t{process} << 32 | kOther : key, code_.functions.size());
+    if (fresh) {
+      FunctionFacts f;
+      f.process = process;
+      if (!full) {
+        const Function& known = names_.functions()[function];
+        f.name = known.name;
+        f.file = known.file;
+        f.module = known.module;
+        f.language = known.language;
+      }
+      code_.functions.push_back(std::move(f));
+      seen_in_.push_back(0);
+    }
+    return at->second;
+  }
+
+  static constexpr uint32_t kOther = UINT32_MAX;
+
+  const Store& store_;
+  StackNames names_;
+  CodeFacts code_;
+  std::unordered_map<uint64_t, size_t> places_of_;  // process, function
+  std::vector<uint64_t> seen_in_;                   // by function: of sums_
+  Votes lines_, callers_, threads_;
+  std::vector<StackPlace> places_;  // of a stack
+  uint64_t sums_ = 0, steps_ = 0;
+};
+
+}  // namespace
+
+CodeFacts CodeOf(const Store& store) { return CodeReader(store).Read(); }
+
+}  // namespace sonde

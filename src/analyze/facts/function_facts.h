@@ -1,0 +1,45 @@
+#ifndef SONDE_ANALYZE_FACTS_FUNCTION_FACTS_H_
+#define SONDE_ANALYZE_FACTS_FUNCTION_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sonde {
+
+// One function in one process, as the samples of running threads tell.
+struct FunctionFacts {
+  uint32_t process = 0;  // number; 0: not known
+  uint32_t thread = 0;   // number of the thread that spent most time in it
+  std::string name, file, module;
+  std::string language;  // "python", "native"; "" if not known
+  // Executed most while the function itself ran; of a function that only calls
+  // others, the line of most calls. 0: not known.
+  uint32_t line = 0;
+  uint64_t self_ns = 0;   // the function itself ran
+  uint64_t total_ns = 0;  // the function or what it called ran; once a sample
+  uint64_t samples = 0;   // behind self_ns
+};
+
+// What the samples of a run say of its CPU time.
+//
+//  - The self times of all functions and unknown_ns sum to sampled_ns.
+//  - A trace that names more than kMostFunctions has the rest in one function
+//    without a name for each process.
+struct CodeFacts {
+  static constexpr size_t kMostFunctions = 100'000;
+
+  std::vector<FunctionFacts> functions;  // most self time first
+  uint64_t sampled_ns = 0;               // running threads
+  uint64_t unknown_ns = 0;               // of that: the stack is not known
+  uint64_t samples = 0;                  // behind sampled_ns
+  uint64_t approximate = 0;              // of all samples
+};
+
+CodeFacts CodeOf(const Store& store);
+
+}  // namespace sonde
+
+#endif  // SONDE_ANALYZE_FACTS_FUNCTION_FACTS_H_

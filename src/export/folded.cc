@@ -1,0 +1,79 @@
+// Stacks with their time, one a line: what flamegraph.pl, inferno, speedscope
+// and many others read. Page: docs/formats/folded.md.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "export/exporter.h"
+#include "export/output.h"
+#include "store/stack_names.h"
+#include "store/stack_sums.h"
+#include "trace/work.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kMaxFrameText = 4096;
+
+// In a line of frames a semicolon ends a frame.
+std::string FrameText(std::string_view text) {
+  std::string out = Printable(text, kMaxFrameText);
+  std::replace(out.begin(), out.end(), ';', ',');
+  return out;
+}
+
+// "python3 (pid 7);main (tid 7)"
+std::string OwnerText(const Store& store, uint32_t number) {
+  const auto thread = store.threads().find(number);
+  if (thread == store.threads().end()) return "unknown thread";
+  const Thread& t = thread->second;
+  const auto process = store.processes().find(t.process);
+  std::string out = "unknown process";
+  if (process != store.processes().end())
+    out = fmt::format("{} (pid {})", FrameText(store.Str(process->second.name)),
+                      process->second.pid);
+  return out + fmt::format(";{} (tid {})", FrameText(store.Str(t.name)), t.tid);
+}
+
+}  // namespace
+
+Result<ExportSummary> ExportFolded(const Store& store,
+                                   const ExportOptions& options) {
+  TRY_OK(CheckWork(store.reader(), kJudging));
+  std::vector<StackSum> sums = SumStacks(store);
+  std::erase_if(sums, [](const StackSum& s) { return s.running_ns == 0; });
+  if (sums.empty())
+    return Error{Error::Kind::kNotFound,
+                 Printable(store.path()) + ": has no samples of stacks"};
+  std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
+    return std::pair(a.thread, a.stack) < std::pair(b.thread, b.stack);
+  });
+  TRY(auto out, Output::Create(options.output, options));
+  StackNames names(store);
+  std::vector<StackPlace> places;
+  std::string owner;
+  uint32_t last = UINT32_MAX;
+  ExportSummary summary;
+  for (const StackSum& sum : sums) {
+    if (out->failed()) break;
+    if (sum.thread != last) owner = OwnerText(store, last = sum.thread);
+    out->Text(owner);
+    names.Of(sum.stack, places);
+    if (places.empty()) out->Text(";stack not known");
+    for (size_t i = places.size(); i-- > 0;) {
+      out->Text(";");
+      out->Text(FrameText(
+          CallPlace(names.functions()[places[i].function], places[i].line)));
+    }
+    out->Text(
+        fmt::format(" {}\n", std::max<uint64_t>(1, sum.running_ns / 1000)));
+    summary.samples += sum.running;
+  }
+  summary.bytes = out->bytes();
+  TRY_OK(out->Commit());
+  return summary;
+}
+
+}  // namespace sonde

@@ -1,0 +1,128 @@
+#include "report/functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "analyze/facts/steady.h"
+#include "base/text.h"
+#include "report/words.h"
+#include "store/stack_names.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kMostProcesses = 3;
+const std::vector<Column> kFunctionTable = {
+    {"", 46}, {"self", 8}, {"error", 9}, {"total", 8}, {"samples", 9}};
+
+// The whole that shares are of.
+double AllNs(const Facts& facts) {
+  const auto sampled = static_cast<double>(facts.code.sampled_ns);
+  return std::max(
+      {1.0, sampled, static_cast<double>(facts.run.cpu_ns.value_or(0))});
+}
+
+// One standard error of a share that so many of all samples tell.
+double ErrorOf(const Facts& facts, uint64_t samples) {
+  const auto all = static_cast<double>(facts.code.samples);
+  const double share = static_cast<double>(samples) / all;
+  return std::sqrt(share * (1 - share) / all);
+}
+
+std::string CallFunction(const FunctionFacts& f) {
+  if (f.name.empty()) return "other functions";
+  return Printable(CallPlace({f.name, f.file, f.module, f.language}, f.line),
+                   120);
+}
+
+std::string CallNumber(const Facts& facts, uint32_t process) {
+  if (const ProcessFacts* const p = facts.FindProcess(process))
+    return fmt::format("{} {}", process, CallProcess(*p, 60));
+  // Too short to be among the facts, but not to be sampled once.
+  const auto& rows = facts.store->processes();
+  const auto row = rows.find(process);
+  return row == rows.end()
+             ? "a process that is not known"
+             : fmt::format("{} {}", process,
+                           Printable(facts.store->Str(row->second.name), 60));
+}
+
+Lines LinesOfProcess(const Facts& facts, uint32_t process,
+                     const std::vector<const FunctionFacts*>& functions,
+                     size_t top) {
+  std::vector<Column> titled = kFunctionTable;
+  const std::string title = "Function of " + CallNumber(facts, process);
+  titled[0].title = title.c_str();
+  Lines out = {TitlesOf(titled)};
+  const size_t shown = RowsShown(functions.size(), top);
+  const auto self = [](uint64_t sum, const FunctionFacts* f) {
+    return sum + f->self_ns;
+  };
+  for (size_t i = 0; i < shown; ++i) {
+    const FunctionFacts& f = *functions[i];
+    out.push_back(RowOf(
+        kFunctionTable,
+        {CallFunction(f), FormatShare(CpuShare(facts, f.self_ns)),
+         fmt::format("± {:.1f}", ErrorOf(facts, f.samples) * 100),
+         FormatShare(CpuShare(facts, f.total_ns)), std::to_string(f.samples)}));
+  }
+  if (shown < functions.size())
+    out.push_back(RowOf(
+        kFunctionTable,
+        {fmt::format("and {} more", functions.size() - shown),
+         FormatShare(CpuShare(
+             facts,
+             std::accumulate(functions.begin() + static_cast<ptrdiff_t>(shown),
+                             functions.end(), uint64_t{0}, self)))}));
+  return out;
+}
+
+}  // namespace
+
+double CpuShare(const Facts& facts, uint64_t ns) {
+  return static_cast<double>(ns) / AllNs(facts);
+}
+
+Lines FunctionLines(const Facts& facts, size_t top) {
+  const CodeFacts& code = facts.code;
+  if (code.samples == 0) return {};
+  std::map<uint32_t, std::vector<const FunctionFacts*>> by_process;
+  std::map<uint32_t, uint64_t> self_ns;
+  for (const FunctionFacts& f : code.functions) {
+    by_process[f.process].push_back(&f);
+    self_ns[f.process] += f.self_ns;
+  }
+  std::vector<uint32_t> processes;
+  for (const auto& [process, functions] : by_process)
+    processes.push_back(process);
+  std::stable_sort(
+      processes.begin(), processes.end(),
+      [&](uint32_t a, uint32_t b) { return self_ns[a] > self_ns[b]; });
+  Lines out;
+  const size_t shown = RowsShown(processes.size(), kMostProcesses);
+  for (size_t i = 0; i < shown; ++i)
+    Append(out,
+           LinesOfProcess(facts, processes[i], by_process[processes[i]], top));
+  uint64_t others = 0;
+  for (size_t i = shown; i < processes.size(); ++i)
+    others += self_ns[processes[i]];
+  const auto rest = [&](const std::string& what, double share) {
+    if (share > 0)
+      out.push_back(RowOf(kFunctionTable, {what, FormatShare(share)}));
+  };
+  rest(fmt::format("{} more processes", processes.size() - shown),
+       CpuShare(facts, others));
+  rest("stack not known", CpuShare(facts, code.unknown_ns));
+  rest("not sampled", 1 - CpuShare(facts, code.sampled_ns));
+  Append(out, Wrap("", fmt::format("self, total: of the run's CPU time; error: "
+                                   "one standard error; {} of {} samples "
+                                   "approximate",
+                                   code.approximate, code.samples)));
+  return out;
+}
+
+}  // namespace sonde

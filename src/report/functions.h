@@ -1,0 +1,23 @@
+#ifndef SONDE_REPORT_FUNCTIONS_H_
+#define SONDE_REPORT_FUNCTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "analyze/facts/facts.h"
+#include "report/lines.h"
+
+namespace sonde {
+
+// A time as a share of the CPU time of the run: of what was sampled, if that is
+// more or if nothing else is known.
+double CpuShare(const Facts& facts, uint64_t ns);
+
+// The hottest functions of the processes that used most, for people; empty if
+// nothing was sampled. `top` functions of each process are shown. The shares of
+// all functions and of what the last lines name sum to 1.
+Lines FunctionLines(const Facts& facts, size_t top);
+
+}  // namespace sonde
+
+#endif  // SONDE_REPORT_FUNCTIONS_H_

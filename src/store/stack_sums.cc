@@ -1,0 +1,59 @@
+#include "store/stack_sums.h"
+
+#include <unordered_map>
+
+namespace sonde {
+namespace {
+
+class StackSummer {
+ public:
+  explicit StackSummer(const Store& store) : store_(store) {}
+
+  void Add(uint32_t thread, uint32_t stack, uint32_t flags, uint64_t count,
+           uint64_t weight_ns) {
+    StackSum& sum = Of(thread, stack);
+    const bool waits = (flags & Sample::kWaiting) != 0;
+    (waits ? sum.waiting_ns : sum.running_ns) += weight_ns;
+    (waits ? sum.waiting : sum.running) += count;
+    if ((flags & Sample::kApproximate) != 0) sum.approximate += count;
+  }
+
+  std::vector<StackSum> Take() { return std::move(sums_); }
+
+ private:
+  static uint64_t Key(uint32_t thread, uint32_t stack) {
+    return uint64_t{thread} << 32 | stack;
+  }
+  StackSum& Of(uint32_t thread, uint32_t stack) {
+    if (const auto at = places_.find(Key(thread, stack)); at != places_.end())
+      return sums_[at->second];
+    const uint32_t known = store_.threads().contains(thread) ? thread : 0;
+    const bool whole =
+        sums_.size() < kMostStackSums && store_.stacks().Find(stack) != nullptr;
+    const auto [at, fresh] =
+        places_.try_emplace(Key(known, whole ? stack : 0), sums_.size());
+    if (fresh) sums_.push_back({known, whole ? stack : 0});
+    return sums_[at->second];
+  }
+
+  const Store& store_;
+  std::unordered_map<uint64_t, size_t> places_;
+  std::vector<StackSum> sums_;
+};
+
+}  // namespace
+
+std::vector<StackSum> SumStacks(const Store& store) {
+  StackSummer summer(store);
+  for (const SampleSum& s : store.rows().given_up_samples)
+    summer.Add(s.thread, s.stack, s.flags, s.count, s.weight_ns);
+  std::vector<Sample> samples;
+  for (const FrameRef& chunk : store.sample_chunks()) {
+    if (!store.ReadSamples(chunk, samples)) continue;
+    for (const Sample& s : samples)
+      summer.Add(s.thread, s.stack, s.flags, 1, s.weight_ns);
+  }
+  return summer.Take();
+}
+
+}  // namespace sonde

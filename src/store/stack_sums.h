@@ -1,0 +1,29 @@
+#ifndef SONDE_STORE_STACK_SUMS_H_
+#define SONDE_STORE_STACK_SUMS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sonde {
+
+// The samples of one thread with one stack, together.
+struct StackSum {
+  uint32_t thread = 0;  // Thread::number; 0: a thread that has no row
+  uint32_t stack = 0;   // 0: not known
+  uint64_t running_ns = 0, waiting_ns = 0;
+  uint64_t running = 0, waiting = 0;  // samples
+  uint64_t approximate = 0;           // samples of both kinds
+};
+
+// All samples of a trace by thread and stack, also those that `--max-size` gave
+// up, in no order. Of a trace with more than kMostStackSums such pairs the
+// stacks of the pairs that come last are not known. A damaged chunk is in the
+// store's losses.
+inline constexpr size_t kMostStackSums = 1 << 20;
+std::vector<StackSum> SumStacks(const Store& store);
+
+}  // namespace sonde
+
+#endif  // SONDE_STORE_STACK_SUMS_H_
