@@ -69,6 +69,9 @@ struct Where {
   int32_t pid = 0;
   int32_t tid = 0;
   std::string process_name, cmdline, thread_name;  // as recorded, not escaped
+  // Where most of its time goes, if stacks were sampled; likewise.
+  std::string function = {}, file = {};
+  uint32_t line = 0;
 };
 
 // One thing worth a user's time. Sentences are safe to print.

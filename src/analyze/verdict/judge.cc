@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyze/rules/case.h"
+#include "analyze/verdict/hot_place.h"
 #include "analyze/verdict/plain_verdict.h"
 #include "base/text.h"
 
@@ -135,7 +136,10 @@ Judgement Judge(const Facts& facts, const std::vector<std::string>& names) {
   for (Weighed& one : found)
     if (part && one.finding.gain)
       one.finding.gain->of_ns = static_cast<int64_t>(facts.JudgedNs());
-  for (Weighed& one : found) out.findings.push_back(std::move(one.finding));
+  for (Weighed& one : found) {
+    PutHotPlace(facts, one.finding);
+    out.findings.push_back(std::move(one.finding));
+  }
   if (out.findings.empty()) {
     PlainVerdict plain = names.empty() ? PlainVerdictOf(about)
                                        : VerdictOfAsked(facts, out.rules);
