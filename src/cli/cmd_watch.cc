@@ -46,6 +46,8 @@ the processes; then sonde says what limits them.
   --stop-file FILE   end when FILE appears; a FILE that is left over is removed
                      at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
+  --stacks HZ|off    look so often where in their code Python programs are,
+                     1 to 1000 (default: off)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --quiet            print nothing but errors
   --args             record the whole command lines of processes

@@ -107,6 +107,7 @@ RecordWords SplitWords(const Args& args, const CLI::App& app) {
 void AddRecordOptions(CLI::App& app, RecordArgs& args) {
   app.add_option("-o,--output", args.output);
   app.add_option("--rate", args.rate_hz);
+  app.add_option("--stacks", args.stacks);
   app.add_option("--max-size", args.max_size);
   app.add_option("-t,--for", args.time);
   app.add_option("--delay", args.delay);
@@ -133,6 +134,16 @@ Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
     options.max_bytes = *bytes;
   }
   TRY(options.life, LifeOf(args, verb));
+  if (!args.stacks.empty() && args.stacks != "off") {
+    char* end = nullptr;
+    const double hz = std::strtod(args.stacks.c_str(), &end);
+    if (*end != '\0' || !(hz >= 1 && hz <= 1000))
+      return Wrong(verb,
+                   "--stacks is from 1 to 1000 Hz, or off, not '" +
+                       Printable(args.stacks) + "'",
+                   "--stacks 199");
+    options.recording.stacks_hz = hz;
+  }
   options.recording.rate_hz = args.rate_hz;
   options.recording.find_steady = args.delay == kAuto;
   options.recording.all_args = args.all_args;

@@ -62,6 +62,10 @@ class Gatherer {
   // A tick: reads what is due and writes it to the trace. Never called while
   // the recording is paused.
   virtual void Poll(int64_t now_ns) = 0;
+  // A gatherer that looks more often than there are ticks: when next, and to
+  // look. Never called while the recording is paused.
+  virtual int64_t next_look_ns() const { return INT64_MAX; }
+  virtual void Look(int64_t now_ns) { (void)now_ns; }
   virtual void Pause(bool paused) { (void)paused; }
   // The recording ends: what is read seldom is read once more, unless the
   // recording is paused. There is no Poll() afterwards.

@@ -316,9 +316,9 @@ def many_samples():
 
 
 def many_symbols():
-    """A million functions that are all inlined into one frame."""
+    """A million functions inlined into one frame of a stack that calls itself."""
     return trace((STRINGS, strings(1, [b"f" * 1000])),
-                 (STACKS, rows([varints(1, 1, 1), varints(2, 1, 0, 1)])),
+                 (STACKS, rows([varints(1, 1, 1), varints(2, 1, 1, 1)])),
                  (SYMBOLS, rows([varints(1, i, 1, 1, 1, 1, 1)
                                  for i in range(1_000_000)])),
                  (SAMPLES, samples(16384, [(0, 0), (1, 1), (2, 1), (3, 1)])))
@@ -450,12 +450,13 @@ COMMANDS = {
                       "SELECT * FROM top_ops() LIMIT 5"],
     "chrome": ["export", "T", "--to", "chrome", "-o", "OUT"],
     "csv": ["export", "T", "--to", "csv", "-o", "OUT"],
+    "folded": ["export", "T", "--to", "folded", "-o", "OUT"],
     "pai": ["export", "T", "--to", "pai", "-o", "OUT"],
     "sqlite": ["export", "T", "--to", "sqlite", "-o", "OUT"],
     "text": ["export", "T", "--to", "text", "-o", "OUT"],
     "recover": ["recover", "T", "-o", "OUT", "--quiet"],
 }
-STREAMS = ("chrome", "csv", "sqlite", "text")
+STREAMS = ("chrome", "csv", "folded", "sqlite", "text")
 # A command that still writes after so long is stopped.
 STOP_AFTER_S = 6
 

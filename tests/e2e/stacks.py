@@ -7,7 +7,6 @@ Fault 17: the memory of a target is read, which may vanish, change or lie.
 Fault 24: interpreters are read as they run, fork and end.
 """
 
-import glob
 import json
 import os
 import re
@@ -19,6 +18,7 @@ import textwrap
 import time
 
 from common import Runner, Skip, equal, reap, true, wait_for
+from python_versions import pythons
 
 run = Runner()
 
@@ -114,23 +114,6 @@ RECURSES = textwrap.dedent('''\
 
     down(1500)
     ''')
-
-
-def pythons():
-    """[(name, path, minor)] of every Python that is here."""
-    found = []
-    more = os.environ.get("SONDE_PYTHONS", "")
-    for path in ["/usr/bin/python3",
-                 *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")),
-                 *filter(None, more.split(":"))]:
-        said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:3])"],
-                              capture_output=True, text=True)
-        if said.returncode == 0:
-            version = [int(word) for word in said.stdout.split()]
-            place = ("pyenv" if "/.pyenv/" in path else
-                     "system" if path.startswith("/usr") else "other")
-            found.append((f"{place}-{'.'.join(map(str, version))}", path, version[1]))
-    return sorted(found, key=lambda one: (one[2], one[0]))
 
 
 class Program:

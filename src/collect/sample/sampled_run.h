@@ -28,6 +28,7 @@ struct SampledRun {
   TraceWriter& out;
   ProcessTree& tree;
   const double rate_hz;
+  double stacks_hz = 0;  // how often to look at stacks; 0: never
   const std::string cgroup;
   // A tick that comes this much early is the tick that was due all the same.
   const int64_t slack_ns;

@@ -1,12 +1,13 @@
 #include "collect/session/gatherers.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sonde {
 
 extern const GathererInfo kTreeGatherer, kTaskGatherer, kMachineGatherer,
     kCgroupGatherer, kDeviceGatherer, kNeighboursGatherer, kRingsGatherer,
-    kSessionSources;
+    kSessionSources, kStackGatherer;
 
 namespace {
 
@@ -15,8 +16,9 @@ namespace {
 // rings are made by the recording: others rest on the tree, and the rings lie
 // in its session's directory.
 constexpr const GathererInfo* kTable[] = {
-    &kTreeGatherer,   &kTaskGatherer,       &kMachineGatherer, &kCgroupGatherer,
-    &kDeviceGatherer, &kNeighboursGatherer, &kRingsGatherer,   &kSessionSources,
+    &kTreeGatherer,   &kTaskGatherer,   &kMachineGatherer,
+    &kCgroupGatherer, &kDeviceGatherer, &kNeighboursGatherer,
+    &kStackGatherer,  &kRingsGatherer,  &kSessionSources,
 };
 
 }  // namespace
@@ -29,8 +31,9 @@ std::vector<const SourceInfo*> Sources() {
 }
 
 Gatherers::Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
-                     std::string cgroup)
+                     std::string cgroup, double stacks_hz)
     : run_(out, tree, rate_hz, std::move(cgroup)) {
+  run_.stacks_hz = stacks_hz;
   for (const GathererInfo* const gatherer : kTable)
     if (gatherer->make != nullptr) gatherers_.push_back(gatherer->make(run_));
 }
@@ -38,6 +41,18 @@ Gatherers::Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
 void Gatherers::Poll(int64_t now_ns) {
   run_.BeginTick(now_ns);
   for (const auto& one : gatherers_) one->Poll(now_ns);
+}
+
+int64_t Gatherers::next_look_ns() const {
+  int64_t next_ns = INT64_MAX;
+  for (const auto& one : gatherers_)
+    next_ns = std::min(next_ns, one->next_look_ns());
+  return next_ns;
+}
+
+void Gatherers::Look(int64_t now_ns) {
+  for (const auto& one : gatherers_)
+    if (now_ns >= one->next_look_ns()) one->Look(now_ns);
 }
 
 void Gatherers::Pause(bool paused) {

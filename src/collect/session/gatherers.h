@@ -27,9 +27,11 @@ class Gatherers : public Gatherer {
  public:
   // `cgroup` as SampledRun wants it.
   Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
-            std::string cgroup = "");
+            std::string cgroup = "", double stacks_hz = 0);
 
   void Poll(int64_t now_ns) override;
+  int64_t next_look_ns() const override;
+  void Look(int64_t now_ns) override;
   void Pause(bool paused) override;
   void Stop(int64_t now_ns) override;
   int64_t EndHelpers() override;

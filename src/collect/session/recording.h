@@ -36,6 +36,7 @@ class Recording {
     // Instead of a command. Must live as long as the recording.
     const WatchTarget* target = nullptr;
     double rate_hz = 10;
+    double stacks_hz = 0;  // how often to look at stacks; 0: never
     bool use_perf = true;
     bool all_args = false;
     bool environment_values = false;
@@ -59,6 +60,9 @@ class Recording {
   // What programs say about themselves: when their rings are to be read next,
   // and to read them.
   int64_t next_drain_ns() const;
+  // Where in their code programs are: the same.
+  int64_t next_look_ns() const { return gatherers_->next_look_ns(); }
+  void Look(int64_t now_ns) { gatherers_->Look(now_ns); }
   void Drain(int64_t now_ns);
   // Makes what was taken in safe against our death. Also cuts chunks when they
   // are due.

@@ -144,7 +144,7 @@ int64_t SessionLoop::NextDeadline() const {
   if (!recording_) return kNever;
   int64_t next = std::min({ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs,
                            recording_->next_drain_ns() + kDrainSlackNs,
-                           resume_ns_, end_ns_});
+                           recording_->next_look_ns(), resume_ns_, end_ns_});
   if (!woken_.empty()) next = std::min(next, last_poll_ns_ + kPollPauseNs);
   if (!deferred_.empty()) next = std::min(next, deferred_.front().first);
   return next;
@@ -229,6 +229,7 @@ void SessionLoop::Work(int64_t now_ns) {
   // With the tick, if there is one about now: one wake-up serves all.
   if (now_ns >= recording_->next_drain_ns() - (tick ? kDrainSlackNs : 0))
     recording_->Drain(now_ns);
+  if (now_ns >= recording_->next_look_ns()) recording_->Look(now_ns);
   if (tick) TakeTick(now_ns);
   if (now_ns - last_flush_ns_ >= kFlushEveryNs) {
     recording_->Flush(now_ns);

@@ -24,7 +24,7 @@ constexpr uint8_t kMostOwner = 7;
 constexpr uint64_t kTagMask = ~uint64_t{7};
 // PyObject: its type, and the length of a str or bytes and where bytes begin.
 constexpr size_t kObjectType = 8, kObjectLength = 16, kBytesData = 32;
-constexpr size_t kTextState = 32, kTextHead = 40;
+constexpr size_t kTextHash = 24, kTextState = 32, kTextHead = 40;
 // glibc's struct pthread, at which a pthread_t points: itself and the tid.
 constexpr size_t kPthreadSelf = 16, kPthreadTid = 720;
 
@@ -41,6 +41,18 @@ void AppendUtf8(uint32_t c, std::string& out) {
   } else if (c < 0x110000) {
     out += {static_cast<char>(0xf0 | c >> 18), low(12), low(6), low(0)};
   }
+}
+
+// Whether two walks found the same calls; only the innermost may have gone on
+// to another instruction.
+template <typename Stack>
+bool Same(const Stack& a, const Stack& b) {
+  return std::equal(
+      a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
+      [&](const auto& x, const auto& y) {
+        return x.address == y.address && x.code == y.code &&
+               (&x == a.frames.data() || x.instruction == y.instruction);
+      });
 }
 
 }  // namespace
@@ -62,6 +74,16 @@ Result<PythonProcess> PythonProcess::Find(pid_t pid) {
 }
 
 Result<PythonProcess::Stacks> PythonProcess::ReadStacks() {
+  return ReadAll(nullptr);
+}
+
+Result<PythonProcess::Stacks> PythonProcess::Sample(
+    const std::vector<pid_t>& own_tids) {
+  return ReadAll(&own_tids);
+}
+
+Result<PythonProcess::Stacks> PythonProcess::ReadAll(
+    const std::vector<pid_t>* own_tids) {
   memory_.StartOver();
   frames_left_ = kMostFrames;
   Stacks out;
@@ -79,7 +101,7 @@ Result<PythonProcess::Stacks> PythonProcess::ReadStacks() {
            frames_left_ > 0) {
       PythonThread one;
       uint64_t next = 0;
-      if (!ReadThread(*thread, one, &next)) break;
+      if (!ReadThread(*thread, own_tids, one, &next)) break;
       one.holds_gil = *thread == holder;
       out.threads.push_back(std::move(one));
       thread = next;
@@ -108,8 +130,9 @@ uint64_t PythonProcess::GilHolder(uint64_t interpreter) {
 }
 
 // False if there is no thread state at `address`.
-bool PythonProcess::ReadThread(uint64_t address, PythonThread& out,
-                               uint64_t* next) {
+bool PythonProcess::ReadThread(uint64_t address,
+                               const std::vector<pid_t>* own_tids,
+                               PythonThread& out, uint64_t* next) {
   const PythonLayout& at = python_.layout;
   uint8_t buffer[PythonLayout::kMostThreadBytes];
   const std::span<uint8_t> bytes(buffer, at.thread_bytes);
@@ -120,28 +143,34 @@ bool PythonProcess::ReadThread(uint64_t address, PythonThread& out,
       at.native_id != 0 ? FieldAt<uint64_t>(bytes, at.native_id) : 0;
   out.own_tid = native > 0 && native <= INT32_MAX ? static_cast<pid_t>(native)
                                                   : TidOfIdent(out.ident);
+  if (own_tids == nullptr)
+    ReadFrames(address, out);
+  else if (std::binary_search(own_tids->begin(), own_tids->end(), out.own_tid))
+    SampleFrames(address, out);
+  frames_left_ -= std::min(frames_left_, out.frames.size());
+  return true;
+}
 
-  // Until the same frames are found before and after their names are read.
-  RawStack before = Walk(address);
+// Until the same frames are found before and after their names are read.
+void PythonProcess::ReadFrames(uint64_t thread, PythonThread& out) {
+  RawStack before = Walk(thread);
   for (int i = 1;; ++i) {
-    const bool named = Resolve(before, out.frames);
-    RawStack after = Walk(address);
-    // Only the innermost frame may have gone on to another instruction.
-    const bool same = std::equal(
-        before.frames.begin(), before.frames.end(), after.frames.begin(),
-        after.frames.end(), [&](const RawFrame& a, const RawFrame& b) {
-          return a.address == b.address && a.code == b.code &&
-                 (&a == before.frames.data() || a.instruction == b.instruction);
-        });
+    Codes codes;
+    const bool named = Resolve(before, codes, out.frames);
+    RawStack after = Walk(thread);
     out.cut = before.frames.size() >= kMostDepth ||
               (named && out.frames.size() < before.frames.size());
     const bool whole = before.whole || before.frames.size() >= kMostDepth;
-    out.approximate = !(same && named && whole);
+    out.approximate = !(Same(before, after) && named && whole);
     if (!out.approximate || i == kWalks) break;
     before = std::move(after);
   }
-  frames_left_ -= std::min(frames_left_, out.frames.size());
-  return true;
+}
+
+void PythonProcess::SampleFrames(uint64_t thread, PythonThread& out) {
+  const RawStack raw = Walk(thread);
+  const bool named = Resolve(raw, codes_, out.frames);
+  out.approximate = !named || !raw.whole || !Same(raw, Walk(thread));
 }
 
 // 3.8 to 3.10 know a thread only by its pthread_t. glibc has the tid behind
@@ -221,49 +250,82 @@ PythonProcess::RawStack PythonProcess::Walk(uint64_t thread) {
 
 // False if one of the frames runs what is no code; `out` then has the frames
 // that were called from there, directly or not.
-bool PythonProcess::Resolve(const RawStack& raw,
+bool PythonProcess::Resolve(const RawStack& raw, Codes& codes,
                             std::vector<PythonFrame>& out) {
   out.clear();
-  std::map<uint64_t, Names> names;
   for (const RawFrame& frame : raw.frames) {
     if (out.size() >= frames_left_) return true;
-    auto found = Look(frame, names);
-    if (!found) return false;
-    out.push_back(std::move(*found));
+    const Code* const code = Look(frame.code, codes);
+    if (code == nullptr) return false;
+    out.push_back({code->function, code->file, LineOf(frame, *code)});
   }
   return true;
 }
 
-std::optional<PythonFrame> PythonProcess::Look(
-    const RawFrame& frame, std::map<uint64_t, Names>& names) {
+// What the code object at `address` says, null if there is none.
+const PythonProcess::Code* PythonProcess::Look(uint64_t address, Codes& codes) {
   const PythonLayout& at = python_.layout;
   uint8_t buffer[PythonLayout::kMostCodeBytes];
-  const std::span<uint8_t> code(buffer, at.code_bytes);
-  if (memory_.Read(frame.code, code) != 0) return std::nullopt;
+  const std::span<uint8_t> bytes(buffer, at.code_bytes);
+  if (memory_.Read(address, bytes) != 0) return nullptr;
   if (python_.code_type != 0 &&
-      FieldAt<uint64_t>(code, kObjectType) != python_.code_type)
-    return std::nullopt;
-  auto known = names.find(frame.code);
-  if (known == names.end()) {
-    auto function = Text(FieldAt<uint64_t>(code, at.name), kMostNameChars);
-    auto file = Text(FieldAt<uint64_t>(code, at.file), kMostFileChars);
-    if (!function || !file) return std::nullopt;
-    known =
-        names.emplace(frame.code, Names{std::move(*function), std::move(*file)})
-            .first;
+      FieldAt<uint64_t>(bytes, kObjectType) != python_.code_type)
+    return nullptr;
+  Code code;
+  code.name_at = FieldAt<uint64_t>(bytes, at.name);
+  code.file_at = FieldAt<uint64_t>(bytes, at.file);
+  code.lines_at = FieldAt<uint64_t>(bytes, at.line_table);
+  code.first_line = FieldAt<int32_t>(bytes, at.first_line);
+  if (const auto found = codes.known.find(address);
+      found != codes.known.end()) {
+    const Code& old = found->second;
+    if (old.name_at == code.name_at && old.file_at == code.file_at &&
+        old.lines_at == code.lines_at && old.first_line == code.first_line &&
+        IsStill(old))
+      return &old;
   }
-  return PythonFrame{known->second.function, known->second.file,
-                     LineOf(frame, code)};
+  if (memory_.Read(code.name_at, code.name_head) != 0 ||
+      memory_.Read(code.file_at, code.file_head) != 0)
+    return nullptr;
+  auto function = Text(code.name_at, kMostNameChars);
+  auto file = Text(code.file_at, kMostFileChars);
+  if (!function || !file) return nullptr;
+  code.function = std::move(*function);
+  code.file = std::move(*file);
+  const auto size = memory_.Word(code.lines_at + kObjectLength);
+  if (size && *size <= kMostLineBytes) {
+    code.lines.emplace(*size);
+    if (memory_.Read(code.lines_at + kBytesData, *code.lines) != 0)
+      code.lines.reset();
+  }
+  if (codes.known.size() >= Codes::kMost || codes.bytes > Codes::kMostBytes)
+    codes = {};
+  if (code.lines) codes.bytes += code.lines->size();
+  return &codes.known.insert_or_assign(address, std::move(code)).first->second;
 }
 
-int PythonProcess::LineOf(const RawFrame& frame,
-                          std::span<const uint8_t> code) {
+// Whether its names are those that were read. A str without a hash is known by
+// its characters alone.
+bool PythonProcess::IsStill(const Code& code) {
+  const auto same = [&](uint64_t address, const TextHead& head,
+                        const std::string& text, size_t max_chars) {
+    TextHead now;
+    if (memory_.Read(address, now) != 0) return false;
+    // The count of references comes first and changes all the time; the type
+    // and what lies behind it do not.
+    if (!std::equal(head.begin() + kObjectType, head.end(),
+                    now.begin() + kObjectType))
+      return false;
+    return FieldAt<int64_t>(now, kTextHash) != -1 ||
+           Text(address, max_chars) == text;
+  };
+  return same(code.name_at, code.name_head, code.function, kMostNameChars) &&
+         same(code.file_at, code.file_head, code.file, kMostFileChars);
+}
+
+int PythonProcess::LineOf(const RawFrame& frame, const Code& code) const {
+  if (!code.lines) return 0;
   const PythonLayout& at = python_.layout;
-  const uint64_t table = FieldAt<uint64_t>(code, at.line_table);
-  const auto size = memory_.Word(table + kObjectLength);
-  if (!size || *size > kMostLineBytes) return 0;
-  std::vector<uint8_t> bytes(*size);
-  if (memory_.Read(table + kBytesData, bytes) != 0) return 0;
   int64_t offset = 0;
   if (at.bytecode != 0) {
     offset =
@@ -273,7 +335,7 @@ int PythonProcess::LineOf(const RawFrame& frame,
     // 3.10 counts instructions, not bytes.
     if (at.lines == LineFormat::kLineTable) offset *= 2;
   }
-  return LineAt(at.lines, bytes, FieldAt<int32_t>(code, at.first_line), offset);
+  return LineAt(at.lines, *code.lines, code.first_line, offset);
 }
 
 // A str, as printable UTF-8; nothing if there is none at `address`.

@@ -3,10 +3,11 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -73,6 +74,12 @@ class PythonProcess {
   };
   Result<Stacks> ReadStacks();
 
+  // Only the threads of these own tids (rising), for those who look often: a
+  // stack is walked twice, and is approximate if it changed meanwhile. What
+  // code objects say is remembered; an object that another one has replaced at
+  // its address is known by the hashes of its names.
+  Result<Stacks> Sample(const std::vector<pid_t>& own_tids);
+
  private:
   // A frame before anybody has looked up what it runs.
   struct RawFrame {
@@ -89,8 +96,22 @@ class PythonProcess {
     uint64_t begin = 0;
     std::vector<uint8_t> bytes;
   };
-  struct Names {
+  // The head of a str: all that tells it from another at its address.
+  using TextHead = std::array<uint8_t, 40>;
+  // What a code object says, and by what it is known again.
+  struct Code {
+    uint64_t name_at = 0, file_at = 0, lines_at = 0;
+    int first_line = 0;
+    TextHead name_head = {}, file_head = {};
     std::string function, file;
+    std::optional<std::vector<uint8_t>> lines;  // none: cannot be read
+  };
+  // By address; all are forgotten when they are too many.
+  struct Codes {
+    static constexpr size_t kMost = 32 << 10;
+    static constexpr size_t kMostBytes = 32 << 20;  // of tables of lines
+    std::unordered_map<uint64_t, Code> known;
+    size_t bytes = 0;
   };
 
   struct Identity {
@@ -100,21 +121,27 @@ class PythonProcess {
   static std::optional<Identity> IdentityOf(pid_t pid);
 
   uint64_t GilHolder(uint64_t interpreter);
-  bool ReadThread(uint64_t address, PythonThread& out, uint64_t* next);
+  Result<Stacks> ReadAll(const std::vector<pid_t>* own_tids);
+  bool ReadThread(uint64_t address, const std::vector<pid_t>* own_tids,
+                  PythonThread& out, uint64_t* next);
+  void ReadFrames(uint64_t thread, PythonThread& out);
+  void SampleFrames(uint64_t thread, PythonThread& out);
   pid_t TidOfIdent(uint64_t ident);
   std::optional<uint64_t> FirstFrame(uint64_t thread);
   void CopyWindow(uint64_t thread, Window& window);
   RawStack Walk(uint64_t thread);
-  bool Resolve(const RawStack& raw, std::vector<PythonFrame>& out);
-  std::optional<PythonFrame> Look(const RawFrame& frame,
-                                  std::map<uint64_t, Names>& names);
-  int LineOf(const RawFrame& frame, std::span<const uint8_t> code);
+  bool Resolve(const RawStack& raw, Codes& codes,
+               std::vector<PythonFrame>& out);
+  const Code* Look(uint64_t address, Codes& codes);
+  bool IsStill(const Code& code);
+  int LineOf(const RawFrame& frame, const Code& code) const;
   std::optional<std::string> Text(uint64_t address, size_t max_chars);
 
   ProcessMemory memory_;
   FoundPython python_;
   std::optional<Identity> identity_;
   size_t frames_left_ = kMostFrames;
+  Codes codes_;  // for Sample()
 };
 
 }  // namespace sonde
