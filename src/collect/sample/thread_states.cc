@@ -108,9 +108,13 @@ void ThreadStates::Look(ProcessState& process, FdBudget& budget) {
     const Seen seen = LookAt(process, thread, budget);
     blocked_ns = std::max(blocked_ns, seen.blocked_ns);
     if (seen.wait == Wait::kSync) sync_ns = std::max(sync_ns, seen.blocked_ns);
-    at_rest &= thread.state != 'R' && thread.state != 'D' &&
-               !WantsCall(thread) &&
-               thread.told_blocked_ns == thread.blocked_ns;
+    // A thread that ran a moment and sleeps again is to be asked in time, for
+    // it may sleep elsewhere.
+    at_rest &=
+        thread.state != 'R' && thread.state != 'D' &&
+        (thread.state != 'S' ||
+         (thread.asked_ns != 0 && thread.run_ns == thread.asked_run_ns)) &&
+        thread.told_blocked_ns == thread.blocked_ns;
   }
   // Threads that were blocked by turns, told late, may add up to more.
   const int64_t most_ns = now_ns_ - looks.first_ns;
@@ -123,7 +127,9 @@ void ThreadStates::Look(ProcessState& process, FdBudget& budget) {
     Tell(process, nullptr, kBlocked, looks.blocked_ns, looks.told_blocked_ns);
   if (looks.blocked_ns > 0 && looks.calls_read && !looks.denied)
     Tell(process, nullptr, kSync, looks.sync_ns, looks.told_sync_ns);
-  looks.at_rest = at_rest && looks.told_blocked_ns == looks.blocked_ns;
+  // Until its files are read nobody knows which of its threads ran.
+  looks.at_rest = at_rest && process.files_cpu_ns == process.cpu_ns &&
+                  looks.told_blocked_ns == looks.blocked_ns;
 }
 
 // The first value told is 0: a total's growth is seen from its beginning.

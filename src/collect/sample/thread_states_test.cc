@@ -36,7 +36,7 @@ class ThreadStatesTest : public testing::Test {
     ProcessState& process = processes_[number];
     process.number = number;
     process.pid = tids[0];
-    process.cpu_ns = 0;
+    process.cpu_ns = process.files_cpu_ns = 0;
     for (const pid_t tid : tids) {
       ThreadState thread;
       thread.number = static_cast<uint32_t>(tid);
@@ -64,7 +64,8 @@ class ThreadStatesTest : public testing::Test {
   void Tick(bool ran = true) {
     now_ns_ += kTick;
     if (ran)
-      for (auto& [number, process] : processes_) process.cpu_ns += kNsPerMs;
+      for (auto& [number, process] : processes_)
+        process.files_cpu_ns = process.cpu_ns += kNsPerMs;
     for (const StateChange& one :
          states_->Tick(now_ns_, 0, now_ns_, processes_, budget_))
       told_[{one.process->number, one.thread ? one.thread->number : 0,
@@ -261,6 +262,25 @@ TEST_F(ThreadStatesTest, AnIdleTreeIsNotLookedAt) {
   Put(10, 10, 'D', SYS_read);
   for (int i = 0; i < 5; ++i) Tick(false);
   EXPECT_EQ(processes_[1].threads[0].state, 'S');
+}
+
+// A thread that wakes for a moment and sleeps elsewhere, as in a deadlock: its
+// files are read only when all sleep again.
+TEST_F(ThreadStatesTest, WhoSleepsElsewhereIsAskedThoughAllSleep) {
+  ProcessState& process = Add(1, {10});
+  ThreadState& thread = process.threads[0];
+  thread.run_ns = 1000;
+  Put(10, 10, 'S', SYS_clock_nanosleep);
+  for (int i = 0; i < 3; ++i) Tick();
+  EXPECT_EQ(thread.sleeps_in, SYS_clock_nanosleep);
+  Put(10, 10, 'S', SYS_futex);
+  process.cpu_ns += 1000;
+  for (int i = 0; i < 2; ++i) Tick(false);
+  process.files_cpu_ns = process.cpu_ns;
+  thread.run_ns += 1000;
+  for (int i = 0; i < 30; ++i) Tick(false);
+  EXPECT_EQ(thread.sleeps_in, SYS_futex);
+  EXPECT_TRUE(process.looks.at_rest);
 }
 
 TEST_F(ThreadStatesTest, LooksComeTenTimesASecondAtMost) {
