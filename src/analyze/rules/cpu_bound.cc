@@ -7,8 +7,9 @@
 // less bound. If it had less, its threads must have been ready for kBusy of the
 // cores: then it would fill them alone. But threads that hand a lock to each
 // other are ready as well while they queue for a core: where about one core's
-// worth ran and most of them were seen waiting for a thread (MayTakeTurns),
-// nobody knows, and the rule is silent. It is silent, too, about cores that
+// worth ran and most of them were seen waiting for a thread, or gave up their
+// core every other millisecond (MayTakeTurns), nobody knows, and the rule is
+// silent. It is silent, too, about cores that
 // mostly others used, or that the hypervisor took away.
 
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ constexpr double kMinOwn = 0.60;
 constexpr double kMinOwnIfReady = 0.25;
 constexpr double kOneAtATime = 1.15;  // cores
 constexpr double kWorks = 0.02;       // of the CPU time: a thread that works
+constexpr double kGivesUp = 500;      // times in a second of CPU time
 // Others, steal and the kernel are worth a sentence from here on.
 constexpr double kNotableCores = 0.1;
 constexpr double kNotableKernel = 0.3;
@@ -50,7 +52,8 @@ MaybeNumber KernelShare(const Facts& facts) {
 }
 
 // One process has nearly all the CPU time, about one core, and at least half of
-// its threads that work were last seen waiting for another thread.
+// its threads that work were last seen waiting for another thread, or wait for
+// something again and again.
 bool MayTakeTurns(const Facts& facts, double own_cores) {
   if (own_cores > kOneAtATime) return false;
   for (const ProcessFacts& p : facts.processes) {
@@ -59,7 +62,11 @@ bool MayTakeTurns(const Facts& facts, double own_cores) {
     for (const ThreadFacts& t : p.threads) {
       if (t.cpu_share.value_or(0) < kWorks) continue;
       ++working;
-      waiting += WaitsForThread(*facts.store, t) ? 1 : 0;
+      const double cpu_s = static_cast<double>(t.cpu_ns.value_or(0)) / 1e9;
+      waiting += WaitsForThread(*facts.store, t) ||
+                         t.voluntary_switches.value_or(0) > kGivesUp * cpu_s
+                     ? 1
+                     : 0;
     }
     return working > 1 && 2 * waiting >= working;
   }

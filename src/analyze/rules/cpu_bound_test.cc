@@ -172,6 +172,13 @@ TEST(CpuBoundTest, ThreadsThatMayTakeTurnsAreNotReadyForAllCores) {
   EXPECT_TRUE(Ask(CpuBound, facts).findings.empty());
   threads[0].sleeps_in = kRead;
   EXPECT_FALSE(Ask(CpuBound, facts).findings.empty()) << "one of four";
+  for (ThreadFacts& t : threads)
+    t.voluntary_switches = static_cast<double>(*t.cpu_ns) / 1e9 * 100;
+  EXPECT_FALSE(Ask(CpuBound, facts).findings.empty());
+  for (ThreadFacts& t : threads)
+    t.voluntary_switches = static_cast<double>(*t.cpu_ns) / 1e9 * 3000;
+  EXPECT_TRUE(Ask(CpuBound, facts).findings.empty())
+      << "they give up their cores all the time";
 }
 
 TEST(CpuBoundTest, NoGainIsToldOfThreadsThatMaySpin) {
