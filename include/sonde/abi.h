@@ -104,9 +104,9 @@ enum {
  * these fields.
  *
  * Records go from `cur` to `end`. The 8 bytes at `end` say how many bytes are
- * left: storing that number publishes the record. `version` is the one that the ids of the
- * call sites must have; it is SONDE_ABI_BUSY while a record is being written,
- * so that a signal handler on the same thread cannot write into it. If
+ * left: storing that number publishes the record. `version` is the one that the
+ * ids of the call sites must have; it is SONDE_ABI_BUSY while a record is being
+ * written, so that a signal handler on the same thread cannot write into it. If
  * anything is not as it should be, the library is called: after fork() all of
  * this is zero, so there is no room. */
 struct sonde_abi_writer {

@@ -21,7 +21,7 @@ constexpr char kStacksHelp[] = R"(usage: sonde stacks PID [OPTIONS]
 
   sonde stacks 1234            the threads of process 1234, and where each is
   sonde stacks 1234 --tree     also of the processes that it started
-  sonde stacks $(pgrep -f train.py)
+  sonde stacks $(pgrep -n -f train.py)
 
 Shows each thread of a running process: what the thread waits for or that it
 runs, its CPU time, and its Python functions, the innermost first. The process is
@@ -181,7 +181,7 @@ Result<pid_t> PidOf(const std::string& text) {
                               : "stacks: the number of a process is wanted, "
                                 "not '" +
                                     Printable(text) + "'",
-                 "`pgrep -f train.py` finds it"};
+                 "`pgrep -n -f train.py` finds it"};
   // Says what is no process that runs.
   TRY(const WatchTarget target, WatchTarget::Process(static_cast<pid_t>(pid)));
   return target.pid();

@@ -46,7 +46,8 @@ Result<ExportSummary> ExportFolded(const Store& store,
   std::erase_if(sums, [](const StackSum& s) { return s.running_ns == 0; });
   if (sums.empty())
     return Error{Error::Kind::kNotFound,
-                 Printable(store.path()) + ": has no samples of stacks"};
+                 Printable(store.path()) + ": has no samples of stacks",
+                 "sonde run --stacks 199 -- COMMAND takes them"};
   std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
     return std::pair(a.thread, a.stack) < std::pair(b.thread, b.stack);
   });

@@ -67,7 +67,13 @@ FINDING = {
     "from_ns": INT, "to_ns": INT,
     "where": Maybe({"process": INT, "pid": INT, "process_name": TEXT,
                     "cmdline": Maybe(TEXT), "thread": Maybe(INT),
-                    "tid": Maybe(INT), "thread_name": Maybe(TEXT)})}
+                    "tid": Maybe(INT), "thread_name": Maybe(TEXT),
+                    "function": Maybe(TEXT), "file": Maybe(TEXT),
+                    "line": Maybe(INT)})}
+FUNCTION = {"process": Maybe(INT), "thread": Maybe(INT), "function": TEXT,
+            "file": Maybe(TEXT), "line": Maybe(INT), "module": Maybe(TEXT),
+            "language": Maybe(TEXT), "self_share": NUMBER, "total_share": NUMBER,
+            "self_ns": INT, "samples": INT}
 SLICE = {"name": TEXT, "count": INT, "total_ns": INT, "self_ns": INT,
          "mean_ns": INT, "p50_ns": INT, "p99_ns": INT, "share": NUMBER}
 REPORT = {
@@ -75,6 +81,9 @@ REPORT = {
     "trace": {"path": TEXT, "finished": BOOL, "bytes": INT, "events": INT},
     "verdict": TEXT, "advice": TEXT,
     "findings": [FINDING],
+    "functions": [FUNCTION],
+    "sampling": Maybe({"samples": INT, "sampled_ns": INT, "unknown_ns": INT,
+                       "approximate": INT}),
     "rules": [{"rule": TEXT, "question": TEXT, "why": Maybe(TEXT),
                "state": Words("found", "silent", "not enough data")}],
     "losses": [{"reason": TEXT, "detail": TEXT, "count": Maybe(INT),

@@ -177,12 +177,13 @@ def own(frames, path):
 
 
 def asleep(pid, count=1):
-    """The process, once `count` of its threads are asleep in a sleep."""
+    """The process, once `count` of its threads are asleep in a sleep and none is
+    about to end."""
     def look():
         process = found(pid)[0]
         sleeping = [t for t in process["threads"] if t["state"] == "asleep"
                     and re.search("nanosleep|select", t["waits"] or "")]
-        return process if len(sleeping) >= count else None
+        return process if len(sleeping) >= count and not process["unmatched"] else None
     return wait_for("the program to sleep", look)
 
 
@@ -268,7 +269,8 @@ def the_busy_thread_holds_the_gil(python):
                       for f in s["frames"][:1]}
             return states == {"spin": ("runnable", True), "<module>": ("asleep", False)}
         wait_for("the busy thread to hold the GIL", marked)
-        true("text", "; holds the GIL\n    spin (" in stacks(program.pid).stdout)
+        wait_for("the same in words", lambda: "; holds the GIL\n    spin (" in
+                 stacks(program.pid).stdout)
 
 
 def forked_workers_come_with_tree(python):

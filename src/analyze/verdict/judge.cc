@@ -77,9 +77,9 @@ void Rank(std::vector<Weighed>& all) {
 // The words stand in the order of their enumerators.
 const char* NameOf(Severity severity) {
   static constexpr const char* kWords[] = {"info", "warning", "critical"};
-  static_assert(std::size(kWords) ==
-                static_cast<size_t>(Severity::kCritical) -
-                    static_cast<size_t>(Severity::kInfo) + 1);
+  static_assert(std::size(kWords) == static_cast<size_t>(Severity::kCritical) -
+                                         static_cast<size_t>(Severity::kInfo) +
+                                         1);
   return kWords[static_cast<size_t>(severity) -
                 static_cast<size_t>(Severity::kInfo)];
 }

@@ -330,8 +330,7 @@ Status SessionLoop::EndRecording(End by) {
   if (now_ns - ticks_.next_ns() > kStallNs)
     recording_->Stalled(last_tick_ns_, now_ns, ticks_.Take(now_ns));
   const bool over = root_ != 0 && !root_running_ && !options_.wait_tree;
-  static_assert(std::size(kEndWords) ==
-                static_cast<size_t>(End::kFailure) + 1);
+  static_assert(std::size(kEndWords) == static_cast<size_t>(End::kFailure) + 1);
   const Status status =
       recording_->End(now_ns, over ? recording_->root_ended_ns() : now_ns,
                       kEndWords[static_cast<size_t>(by)]);

@@ -42,6 +42,8 @@ Error MemoryDenied(pid_t pid) {
     error.hint =
         "kernel.yama.ptrace_scope is 3, which forbids it to everybody until "
         "the machine is started again";
+  else if (!ours && ::geteuid() != 0)
+    error.hint = "it is another user's: run sonde as that user, or as root";
   else if (InContainer())
     error.hint =
         "start the container with --cap-add SYS_PTRACE, or run sonde on the "

@@ -16,9 +16,9 @@ namespace sonde {
 // signal, nothing is changed there. What is read may be half old and half new.
 //
 //  - A reading is whole or fails; no address does harm.
-//  - Work is limited: after about kMostBytes, a call counted as kCallBytes,
-//    readings fail until StartOver(). A process that makes its lists endless
-//    costs a second or two, not for ever.
+//  - Work is limited: after about as many bytes as StartOver() allows, a call
+//    counted as kCallBytes, readings fail until the next StartOver(). A process
+//    that makes its lists endless costs a second or two, not for ever.
 //
 // One thread. Does not keep the process, whose pid may be used again.
 class ProcessMemory {
@@ -29,7 +29,7 @@ class ProcessMemory {
   explicit ProcessMemory(pid_t pid) : pid_(pid) {}
 
   pid_t pid() const { return pid_; }
-  void StartOver() { left_ = kMostBytes; }
+  void StartOver(uint64_t most_bytes = kMostBytes) { left_ = most_bytes; }
 
   // 0, or the errno.
   int Read(uint64_t address, std::span<uint8_t> out);

@@ -84,7 +84,10 @@ Result<PythonProcess::Stacks> PythonProcess::Sample(
 
 Result<PythonProcess::Stacks> PythonProcess::ReadAll(
     const std::vector<pid_t>* own_tids) {
-  memory_.StartOver();
+  // Who samples has other things to do: 30 ms at most.
+  constexpr uint64_t kMostSampled = 32 << 20;
+  memory_.StartOver(own_tids == nullptr ? ProcessMemory::kMostBytes
+                                        : kMostSampled);
   frames_left_ = kMostFrames;
   Stacks out;
   const PythonLayout& at = python_.layout;
