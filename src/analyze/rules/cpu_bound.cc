@@ -6,11 +6,11 @@
 // program had the most of it (kMinOwn): somebody else's crumbs do not make it
 // less bound. If it had less, its threads must have been ready for kBusy of the
 // cores: then it would fill them alone. But threads that hand a lock to each
-// other are ready as well while they queue for a core: where about one core's
-// worth ran and most of them were seen waiting for a thread, or gave up their
-// core every other millisecond (MayTakeTurns), nobody knows, and the rule is
-// silent. It is silent, too, about cores that
-// mostly others used, or that the hypervisor took away.
+// other are ready as well while they queue for a core: where most of
+// them gave up their core every other millisecond, or about one core's worth
+// ran and most were seen waiting for a thread (MayTakeTurns), nobody knows, and
+// the rule is silent. It is silent, too, about cores that mostly others used,
+// or that the hypervisor took away.
 
 #include <fmt/format.h>
 
@@ -51,11 +51,11 @@ MaybeNumber KernelShare(const Facts& facts) {
   return system / (user + system);
 }
 
-// One process has nearly all the CPU time, about one core, and at least half of
-// its threads that work were last seen waiting for another thread, or wait for
-// something again and again.
+// One process has nearly all the CPU time, and at least half of its threads
+// that work wait for something again and again or, where it used about one
+// core, were last seen waiting for another thread.
 bool MayTakeTurns(const Facts& facts, double own_cores) {
-  if (own_cores > kOneAtATime) return false;
+  const bool about_one = own_cores <= kOneAtATime;
   for (const ProcessFacts& p : facts.processes) {
     if (p.cpu_share.value_or(0) < kBusy) continue;
     size_t working = 0, waiting = 0;
@@ -63,7 +63,7 @@ bool MayTakeTurns(const Facts& facts, double own_cores) {
       if (t.cpu_share.value_or(0) < kWorks) continue;
       ++working;
       const double cpu_s = static_cast<double>(t.cpu_ns.value_or(0)) / 1e9;
-      waiting += WaitsForThread(*facts.store, t) ||
+      waiting += (about_one && WaitsForThread(*facts.store, t)) ||
                          t.voluntary_switches.value_or(0) > kGivesUp * cpu_s
                      ? 1
                      : 0;
@@ -106,7 +106,7 @@ Outcome CpuBound(const Case& about) {
   // Rounding of clocks and what is spread evenly may lead beyond what is there.
   const double own = std::min(capacity, mean(&CpuWindow::tree_cores));
   const bool had_less = own < kMinOwn * capacity;
-  if (had_less && MayTakeTurns(facts, own)) return {};
+  if (own < kBusy * capacity && MayTakeTurns(facts, own)) return {};
   const double steal = mean(&CpuWindow::steal_cores);
   const double others = facts.machine.other_cores.value_or(0);
   const bool limited = run.cpu_limit_cores && run.allowed_cores &&
