@@ -1,7 +1,9 @@
 #include "analyze/facts/function_facts.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "store/stack_names.h"
 #include "store/stack_sums.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analyze/series/span.h"
 #include "store/event_scan.h"
 #include "store/stop.h"
 

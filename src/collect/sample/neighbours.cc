@@ -181,14 +181,14 @@ class NeighboursGatherer : public Gatherer {
   explicit NeighboursGatherer(SampledRun& run) : run_(run) {}
 
   void Poll(int64_t now_ns) override {
-    if (run_.machine_due && neighbours_.Due(now_ns)) Look(now_ns, false);
+    if (run_.machine_due && neighbours_.Due(now_ns)) Tell(now_ns, false);
   }
   void Stop(int64_t) override {
-    if (!run_.paused) Look(NowNs(), true);
+    if (!run_.paused) Tell(NowNs(), true);
   }
 
  private:
-  void Look(int64_t now_ns, bool last) {
+  void Tell(int64_t now_ns, bool last) {
     const int64_t others_ns = run_.machine_busy_ns - run_.used.cpu_ns -
                               ClockNs(CLOCK_PROCESS_CPUTIME_ID);
     const auto ours = [this, own = ::getpid()](pid_t pid) {

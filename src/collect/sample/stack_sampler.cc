@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/time.h"
 #include "collect/proc/process_files.h"
@@ -98,7 +99,9 @@ void StackSampler::SyncThreads(uint32_t number, Program& program) {
   const auto live = run_.tree.live().find(number);
   if (live == run_.tree.live().end()) return;
   std::vector<Watched> threads;
-  for (const auto& [thread_number, tid] : live->second.threads) {
+  for (const auto& one : live->second.threads) {
+    const uint32_t thread_number = one.first;
+    const pid_t tid = one.second;
     const auto known = std::find_if(
         program.threads.begin(), program.threads.end(), [&](const Watched& w) {
           return w.number == thread_number && w.tid == tid;
