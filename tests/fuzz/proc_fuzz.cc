@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     case 14: {
       std::vector<CgroupValue> values;
-      for (const CgroupFile& file : CgroupFiles()) file.parse(text, values);
+      for (const CgroupFile& file : CgroupFiles()) file.Parse(text, values);
       break;
     }
     case 15: {
