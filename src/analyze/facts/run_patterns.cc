@@ -58,7 +58,8 @@ Phases PhasesWithStills(const RunSeries& run) {
   use.accelerator = run.Find("accelerator");
   use.written = run.Find("tree_write");
   const std::vector<Standstill> stills = StandstillsOf(run);
-  if (stills.empty()) return PhasesOf(use);
+  // A run that never worked has no phases.
+  if (stills.empty() || !stills[0].worked) return PhasesOf(use);
   RunUse work;
   RegularSeries cpu, accelerator;
   if (use.cpu != nullptr) {

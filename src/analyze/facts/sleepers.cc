@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "analyze/facts/steady.h"
 
@@ -79,6 +81,61 @@ std::string CallThreads(const ProcessFacts& process, bool with_main,
   return fmt::format("{} of {}", out, CallProcess(process));
 }
 
+// Tells wrappers from the programs that they wrap. Keeps a reference.
+class Wrappers {
+ public:
+  Wrappers(const Facts& facts, int64_t at_ns) : facts_(facts) {
+    for (const ProcessFacts& p : facts.processes)
+      if (LivedAt(p.row.start_ns, p.row.end_ns, at_ns))
+        parents_.insert(p.row.parent);
+  }
+
+  // It has a child, and only waits for it, or for a signal that tells of its
+  // end.
+  bool Has(const ProcessFacts& process) const {
+    const std::string processor = facts_.store->Meta("syscalls");
+    return parents_.contains(process.row.number) &&
+           std::all_of(process.threads.begin(), process.threads.end(),
+                       [&](const ThreadFacts& t) {
+                         if (!t.sleeps_in) return true;
+                         const std::string_view wait =
+                             CallWait(processor, *t.sleeps_in);
+                         return wait.starts_with("for a process") ||
+                                wait.starts_with("for a signal");
+                       });
+  }
+
+ private:
+  const Facts& facts_;
+  std::unordered_set<uint32_t> parents_;
+};
+
+// What each thread of the process waited for, as sentences.
+void AddSleepers(const Facts& facts, const ProcessFacts& process,
+                 int64_t at_ns, std::vector<std::string>& out) {
+  struct Waiters {
+    bool main = false;
+    std::vector<int32_t> others;
+  };
+  const std::string processor = facts.store->Meta("syscalls");
+  std::map<std::string_view, Waiters> by_wait;
+  for (const ThreadFacts& t : process.threads) {
+    if (!t.sleeps_in || !LivedAt(t.row.start_ns, t.row.end_ns, at_ns)) continue;
+    const std::string_view wait = CallWait(processor, *t.sleeps_in);
+    if (wait.empty()) continue;
+    if (t.row.tid == process.row.pid)
+      by_wait[wait].main = true;
+    else
+      by_wait[wait].others.push_back(t.row.tid);
+  }
+  for (const bool of_main : {true, false})
+    for (const auto& [wait, who] : by_wait)
+      if (who.main == of_main)
+        out.push_back(fmt::format("{} waited {}.",
+                                  CallThreads(process, of_main, who.others),
+                                  wait));
+}
+
 }  // namespace
 
 std::string_view CallWait(std::string_view processor, double number) {
@@ -112,35 +169,32 @@ bool WaitsToBeAsked(const Facts& facts, int64_t at_ns) {
   return any;
 }
 
-std::vector<std::string> SleepersAt(const Facts& facts, int64_t at_ns,
-                                    size_t most) {
+bool WaitsForItself(const Facts& facts, int64_t at_ns) {
   const std::string processor = facts.store->Meta("syscalls");
-  std::vector<std::string> out;
+  const Wrappers wrappers(facts, at_ns);
+  bool any = false;
   for (const ProcessFacts& p : facts.processes) {
-    if (!LivedAt(p.row.start_ns, p.row.end_ns, at_ns)) continue;
-    struct Waiters {
-      bool main = false;
-      std::vector<int32_t> others;
-    };
-    std::map<std::string_view, Waiters> by_wait;
+    if (wrappers.Has(p)) continue;
     for (const ThreadFacts& t : p.threads) {
       if (!t.sleeps_in || !LivedAt(t.row.start_ns, t.row.end_ns, at_ns))
         continue;
-      const std::string_view wait = CallWait(processor, *t.sleeps_in);
-      if (wait.empty()) continue;
-      if (t.row.tid == p.row.pid)
-        by_wait[wait].main = true;
-      else
-        by_wait[wait].others.push_back(t.row.tid);
+      if (CallWait(processor, *t.sleeps_in) != kThread) return false;
+      any = true;
     }
-    for (const bool of_main : {true, false})
-      for (const auto& [wait, who] : by_wait) {
-        if (who.main != of_main) continue;
-        if (out.size() == most) return out;
-        out.push_back(fmt::format("{} waited {}.",
-                                  CallThreads(p, of_main, who.others), wait));
-      }
   }
+  return any;
+}
+
+std::vector<std::string> SleepersAt(const Facts& facts, int64_t at_ns,
+                                    size_t most) {
+  std::vector<std::string> out;
+  const Wrappers wrappers(facts, at_ns);
+  for (const bool wrapper : {false, true})
+    for (const ProcessFacts& p : facts.processes)
+      if (out.size() < most && LivedAt(p.row.start_ns, p.row.end_ns, at_ns) &&
+          wrappers.Has(p) == wrapper)
+        AddSleepers(facts, p, at_ns, out);
+  if (out.size() > most) out.resize(most);
   return out;
 }
 

@@ -22,10 +22,15 @@ bool WaitsForThread(const Store& store, const ThreadFacts& thread);
 // somebody from outside or for a time: for events, connections, signals.
 bool WaitsToBeAsked(const Facts& facts, int64_t at_ns);
 
+// True if a thread that lived at `at_ns`, and was seen asleep, waited for another
+// thread, and all others that were seen asleep did so, too, or waited for a
+// process of the run.
+bool WaitsForItself(const Facts& facts, int64_t at_ns);
+
 // The threads that lived at `at_ns`, and what each waited for, as sentences;
 // threads of one process that wait for the same are one sentence, which names
-// three. At most `most`, the busiest processes and main threads first. None if
-// nobody looked.
+// three. At most `most`, the busiest processes and main threads first, those
+// that only wait for the processes they started last. None if nobody looked.
 std::vector<std::string> SleepersAt(const Facts& facts, int64_t at_ns,
                                     size_t most);
 

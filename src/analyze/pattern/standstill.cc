@@ -85,7 +85,7 @@ std::vector<Standstill> StandstillsOf(const RunSeries& run) {
   if (cpu == nullptr) return out;
   const Quiet quiet(run);
   const double step_ns = static_cast<double>(run.grid.step_ns);
-  if (!quiet.Worked(cpu->size(), step_ns)) return out;
+  const bool worked = quiet.Worked(cpu->size(), step_ns);
   const size_t width =
       std::max<size_t>(1, static_cast<size_t>(std::lround(kOverNs / step_ns)));
   const size_t end = cpu->KnownRange().second;
@@ -101,10 +101,12 @@ std::vector<Standstill> StandstillsOf(const RunSeries& run) {
       continue;
     // The mean lets the first moments of work in.
     while (to > i + 1 && !quiet.In(to - 1, to)) --to;
-    Standstill one{run.grid.TimeOf(i),
-                   std::min(run.grid.TimeOf(to), run.grid.end_ns)};
+    Standstill one;
+    one.from_ns = run.grid.TimeOf(i);
+    one.to_ns = std::min(run.grid.TimeOf(to), run.grid.end_ns);
     one.to_the_end =
         static_cast<double>(end - to) * step_ns <= static_cast<double>(kEndNs);
+    one.worked = worked;
     const int64_t length = one.to_ns - one.from_ns;
     if (length >= kShortestNs &&
         length >= (run.grid.end_ns - run.grid.begin_ns) / kLeastOfRun)

@@ -16,11 +16,12 @@ struct Standstill {
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   bool to_the_end = false;  // of what was sampled, but for a moment
+  // The run did some work at another time: half a second of CPU time, or an
+  // accelerator worked as long.
+  bool worked = false;
 };
 
-// In time order; each takes at least three seconds and a tenth of the run. None
-// if the run never worked: it used less than half a second of CPU time, and no
-// accelerator.
+// In time order; each takes at least three seconds and a tenth of the run.
 std::vector<Standstill> StandstillsOf(const RunSeries& series);
 
 }  // namespace sonde

@@ -2,7 +2,9 @@
 //
 // Evidence: a stretch in which the run did nothing (pattern/standstill.h). One
 // that lasts to the end of the recording is a hang; one that it came out of
-// must have taken kMinIdle of the run to be worth a word.
+// must have taken kMinIdle of the run to be worth a word. A run that never
+// worked may have nothing to do: it hangs if its threads wait for each other
+// and for nobody else, and it did not end well.
 
 #include <fmt/format.h>
 
@@ -21,6 +23,7 @@ namespace {
 constexpr double kMinIdle = 0.25;
 constexpr size_t kMostSleepers = 3;
 constexpr double kSure = 0.9;
+constexpr double kSureOfIdle = 0.7;  // it never worked
 
 // The busiest process that lived through it.
 const ProcessFacts* WhoStands(const Facts& facts, const Standstill& still) {
@@ -32,19 +35,29 @@ const ProcessFacts* WhoStands(const Facts& facts, const Standstill& still) {
 std::string AdviceOn(const ProcessFacts* process) {
   const bool python = process != nullptr && IsPython(*process);
   // Of one that is gone, the number is another's the next time.
-  const bool stands =
-      process != nullptr && process->row.exit == Process::Exit::kRunning;
+  const std::string pid =
+      process != nullptr && process->row.exit == Process::Exit::kRunning
+          ? std::to_string(process->row.pid)
+          : "PID";
   return fmt::format(
       "More or faster hardware will not help: find out what it waits for. {} "
       "Look for a lock that is taken twice, a queue that nobody fills, a "
       "worker that died, a collective call that one rank never makes, a "
       "server that does not answer; give such waits a time limit.",
-      python ? "`faulthandler.dump_traceback_later(30)` in the program prints "
-               "where each thread stands."
-             : fmt::format("While it stands still, `gdb -p {} -batch -ex "
-                           "'thread apply all bt'` prints where each thread "
-                           "stands.",
-                           stands ? std::to_string(process->row.pid) : "PID"));
+      fmt::format("While it stands still, `{}` prints where each thread "
+                  "stands.",
+                  python ? "sonde stacks " + pid
+                         : "gdb -p " + pid +
+                               " -batch -ex 'thread apply all bt'"));
+}
+
+// Of a run that never worked, only this is worth a word.
+bool HangsFromTheStart(const Facts& facts, const Standstill& still) {
+  const Store& store = *facts.store;
+  const bool ended_well =
+      store.Meta("ended_by") == "command" && store.Meta("exit") == "exit 0";
+  return still.to_the_end && !ended_well &&
+         WaitsForItself(facts, still.to_ns - 1);
 }
 
 }  // namespace
@@ -54,7 +67,8 @@ Outcome Hung(const Case& about) {
   std::vector<Standstill> all = StandstillsOf(*facts.series);
   // What came before is not judged.
   std::erase_if(all, [&](const Standstill& one) {
-    return one.from_ns < facts.run.judged_from_ns.value_or(one.from_ns);
+    return one.from_ns < facts.run.judged_from_ns.value_or(one.from_ns) ||
+           (!one.worked && !HangsFromTheStart(facts, one));
   });
   const Standstill* found = nullptr;
   const auto share_of = [&](const Standstill& one) {
@@ -76,7 +90,7 @@ Outcome Hung(const Case& about) {
   // A service that nobody asks anything stands still, too.
   const bool serves = WaitsToBeAsked(facts, found->to_ns - 1);
   if (found->to_the_end && !serves) f.severity = Severity::kCritical;
-  f.confidence = kSure;
+  f.confidence = found->worked ? kSure : kSureOfIdle;
   f.summary =
       found->to_the_end
           ? fmt::format(

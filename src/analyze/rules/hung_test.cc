@@ -74,6 +74,19 @@ TEST(HungTest, WhoNeverWorkedDoesNotHang) {
   EXPECT_EQ(SummaryOf(Works(0, 0.3).Make()), "");
 }
 
+TEST(HungTest, WhoWaitsForItselfFromTheStartHangs) {
+  constexpr double kFutex = 202, kSleep = 230;
+  Facts facts = Works(0, 0.3).Make();
+  std::vector<ThreadFacts>& threads = facts.processes[0].threads;
+  threads[0].sleeps_in = kFutex;
+  const Outcome outcome = Ask(Hung, facts);
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_LT(outcome.findings[0].confidence, 0.8);
+  EXPECT_NE(outcome.findings[0].advice.find("gdb -p"), std::string::npos);
+  threads[0].sleeps_in = kSleep;
+  EXPECT_EQ(SummaryOf(facts), "") << "somebody else wakes it";
+}
+
 TEST(HungTest, ALongPauseIsSaidAShortOneIsNot) {
   MadeRun run = Works(0, 20);
   run.workers[0].cores = [](double s) { return s > 5 && s < 12 ? 0.0 : 0.9; };

@@ -70,8 +70,9 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
   // Beside others that use the rest there is nothing to gain by itself.
   if (free >= kWorthACore)
     f.gain = Gain{
-        share, fmt::format("if this work spread over {:.3g} cores without loss",
-                           cores)};
+        share, fmt::format(
+                   "if this work spread over {:.3g} cores without loss{}",
+                   cores, judge.FreeIsKnown() ? "" : " and these are free")};
   f.severity =
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }
@@ -82,14 +83,25 @@ Finding Begin(const CoreJudge& judge, double time, double free,
   f.confidence = SureOf(time, sureness);
   AddGain(judge, time, free, f);
   PutTime(f, time);
-  PutNumber(f, "free_cores", free, Unit::kCores);
+  if (judge.FreeIsKnown()) PutNumber(f, "free_cores", free, Unit::kCores);
   PutNumber(f, "allowed_cores", judge.capacity, Unit::kCores);
   return f;
 }
 
 void AddFree(const CoreJudge& judge, double free, Finding& f) {
-  Say(f, fmt::format("Meanwhile {:.2f} of {:g} cores were free.", free,
-                     judge.capacity));
+  Say(f, judge.FreeIsKnown()
+             ? fmt::format("Meanwhile {:.2f} of {:g} cores were free.", free,
+                           judge.capacity)
+             : "What other programs did on the other cores was not collected.");
+}
+
+// After "is always busy" or "work one at a time": what the other cores did.
+std::string MeanwhileFree(const CoreJudge& judge, double free, bool several) {
+  if (!judge.FreeIsKnown())
+    return fmt::format(" and leave{} {:.1f} of {:g} cores to others",
+                       several ? "" : "s", free, judge.capacity);
+  return fmt::format(" while {:.1f} of {:g} cores stay free", free,
+                     judge.capacity);
 }
 
 // If the program annotates this thread, or of threads that take turns any: what
@@ -180,10 +192,8 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   const char* const how =
       time >= kNearlyAlways ? "always busy" : "busy most of the time";
   f.summary = free >= kMinFreeCores
-                  ? fmt::format(
-                        "Limited by one core: {} is {}{} while {:.1f} of {:g} "
-                        "cores stay free.",
-                        thread, how, most, free, judge.capacity)
+                  ? fmt::format("Limited by one core: {} is {}{}{}.", thread,
+                                how, most, MeanwhileFree(judge, free, false))
                   : fmt::format(
                         "Limited by one core: {} is {}{} and no other thread "
                         "of the program works meanwhile; other programs use "
@@ -198,7 +208,7 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
   AddFree(judge, free, f);
   if (held_up || free < kMinFreeCores)
     f.advice = AdviceOnNeighbours(judge.facts) + " ";
-  if (free >= kMinFreeCores)
+  if (free >= kMinFreeCores && judge.FreeIsKnown())
     f.advice +=
         "The other cores have nothing to do until this thread is done. ";
   f.advice +=
@@ -278,9 +288,8 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
       chain.process == nullptr ? "its " + who : "the " + who,
       sure ? "work one at a time" : "together use one",
       slice.empty() ? "" : fmt::format(", most of all for `{}`,", slice),
-      chain.starved ? std::string("; other programs use the rest")
-                    : fmt::format(" while {:.1f} of {:g} cores stay free",
-                                  chain.free, judge.capacity));
+      chain.starved ? "; other programs use the rest"
+                    : MeanwhileFree(judge, chain.free, true));
   AddFree(judge, chain.free, f);
   const std::vector<CommandGroup> groups = GroupsByName(facts);
   if (chain.process == nullptr)

@@ -42,6 +42,19 @@ TEST(OneCoreBoundTest, NamesTheThreadThatFillsACore) {
   EXPECT_GT(f.confidence, 0.9);
 }
 
+TEST(OneCoreBoundTest, CoresNobodyLookedAtAreNotCalledFree) {
+  Facts facts = Threads(0.99, 0.11).Make();
+  for (CpuWindow& w : facts.windows) w.machine_known = false;
+  const Finding f = Ask(OneCoreBound, facts).findings.at(0);
+  EXPECT_EQ(f.summary,
+            "Limited by one core: thread 2001 of loader is always busy and "
+            "leaves 0.9 of 2 cores to others.");
+  ASSERT_TRUE(f.gain.has_value());
+  EXPECT_NE(f.gain->how.find("and these are free"), std::string::npos);
+  for (const Evidence& e : f.evidence)
+    EXPECT_EQ(e.text.find("were free"), std::string::npos) << e.text;
+}
+
 TEST(OneCoreBoundTest, NamesTheSliceMostOfItsTimeWentTo) {
   Facts facts = Threads(0.99, 0.11).Make();
   TrackSlices other;  // of the thread that is not the reason

@@ -132,6 +132,11 @@ double CoreJudge::Free(const CpuWindow& w) const {
   return w.machine_known ? std::min(left, w.idle_cores + w.iowait_cores) : left;
 }
 
+bool CoreJudge::FreeIsKnown() const {
+  return std::any_of(steady.windows.begin(), steady.windows.end(),
+                     [](const CpuWindow* w) { return w->machine_known; });
+}
+
 bool CoreJudge::OneThread(const CpuWindow& w) const {
   if (w.process == 0 || w.second_cores >= kMaxSecond ||
       w.thread_cores + w.thread_wait_cores < kThreadBusy)

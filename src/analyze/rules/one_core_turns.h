@@ -21,8 +21,11 @@ struct CoreJudge {
   const SteadySeries& series;
   double capacity;
 
-  // Cores the program could have used and did not.
+  // Cores the program could have used and did not: at most these, where nobody
+  // looked what the machine did.
   double Free(const CpuWindow& w) const;
+  // Somebody looked at some time.
+  bool FreeIsKnown() const;
   // One thread fills a core, or is ready to, and the others do little.
   bool OneThread(const CpuWindow& w) const;
   // All together use about one core.

@@ -18,6 +18,9 @@ namespace {
 
 // Below this many cores, a run mostly waits.
 constexpr double kWaitingCores = 0.25;
+// Threads that are blocked for so much of the time are told of, whatever else
+// holds the program up.
+constexpr double kBlockedToo = 0.1;
 // What so many of its threads wait for is told.
 constexpr size_t kMostSleepers = 2;
 
@@ -147,14 +150,33 @@ std::string FindTheWait(const Facts& facts) {
         "The program's threads were blocked for {} of the time, mostly by "
         "storage: read ahead, read less, or keep the data in memory. ",
         FormatShare(blocked));
-  for (const std::string& sleeper :
-       SleepersAt(facts, facts.run.end_ns - 1, kMostSleepers))
-    out += sleeper + " ";
+  const std::vector<std::string> sleepers =
+      SleepersAt(facts, facts.run.end_ns - 1, kMostSleepers);
+  if (!sleepers.empty()) out += "When sonde last looked: ";
+  for (const std::string& sleeper : sleepers) out += sleeper + " ";
   const std::string pid = WatchedPid(facts);
   return out + "See in which system calls the program waits: strace -f -c -w " +
          (!facts.run.watched ? CommandForShell(*facts.store)
           : pid.empty()      ? "-p PID"
                              : "-p" + pid.substr(pid.rfind(' ')));
+}
+
+// What the program waits for by itself, beside the others.
+std::string StorageToo(const Facts& facts) {
+  const double blocked = OwnBlocked(facts).value_or(0);
+  double read = 0, written = 0;
+  for (const ProcessFacts& p : facts.processes) {
+    read += p.io.read_bytes.value_or(0);
+    written += p.io.write_bytes.value_or(0);
+  }
+  if (blocked < kBlockedToo || read + written == 0) return "";
+  const double seconds =
+      std::max(1.0, static_cast<double>(facts.run.sampled_ns)) / 1e9;
+  return fmt::format(
+      " For another {} of the time a thread was blocked, mostly by storage: "
+      "the program {} {}/s.",
+      FormatShare(blocked), read > written ? "read" : "wrote",
+      FormatBytes(std::max(read, written) / seconds));
 }
 
 PlainVerdict OfDelay(const Facts& facts) {
@@ -225,11 +247,12 @@ PlainVerdict PlainVerdictOf(const Case& about) {
         fmt::format(
             "Held up by other programs: they used {:.2f} cores{}, the "
             "recorded program {}; a thread was ready for {:.0f} % of {} "
-            "without getting a core.",
+            "without getting a core.{}",
             other, InBrackets(CallNeighbours(facts)), OfCores(facts),
             wait * 100,
             run.judged_from_ns || run.cpu_wall_ns < run.wall_ns ? "that time"
-                                                                : "the run"),
+                                                                : "the run",
+            StorageToo(facts)),
         AdviceOnNeighbours(facts)};
   if (about.AcceleratorsWellUsed())
     return {
