@@ -14,6 +14,7 @@ std::string_view LastPart(std::string_view path) {
 // A frame without a module is of a runtime that says what it runs.
 std::string_view LanguageOf(const StackFrame& frame, std::string_view file) {
   if (frame.module != 0) return "native";
+  if (file == kKernelFile) return "kernel";
   return file.ends_with(".py") || file.starts_with("<") ? "python" : "";
 }
 

@@ -19,7 +19,8 @@ struct Function {
   std::string name;           // "libm.so.6+0x1f0" if only the place is known
   std::string_view file;      // "" if not known
   std::string_view module;    // path; "" if the function is in none
-  std::string_view language;  // "python", "native"; "" if not known
+  // "python", "native", "kernel" for a system call; "" if not known.
+  std::string_view language;
 };
 
 // One function on a stack, and the line in it that was being executed; 0: not

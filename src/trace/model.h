@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sonde {
@@ -175,6 +176,8 @@ struct StackFrame {
 
   bool operator==(const StackFrame&) const = default;
 };
+// The file of a frame that is a system call in which the thread was.
+inline constexpr std::string_view kKernelFile = "[kernel]";
 // Stacks are found by the bytes of their frames.
 static_assert(sizeof(StackFrame) == 24);
 

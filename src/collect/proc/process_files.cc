@@ -168,7 +168,9 @@ std::optional<uint64_t> ParseRssFileBytes(std::string_view text) {
 std::optional<SchedStat> ParseSchedStat(std::string_view text) {
   TextScanner in(text);
   SchedStat out;
-  if (!in.Number(&out.run_ns) || !in.Number(&out.wait_ns)) return std::nullopt;
+  if (!in.Number(&out.run_ns) || !in.Number(&out.wait_ns) ||
+      !in.Number(&out.slices))
+    return std::nullopt;
   return out;
 }
 

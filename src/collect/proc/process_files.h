@@ -57,6 +57,7 @@ std::optional<uint64_t> ParseRssFileBytes(std::string_view text);
 struct SchedStat {
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;  // runnable but not running
+  uint64_t slices = 0;   // how often it got a core
 };
 std::optional<SchedStat> ParseSchedStat(std::string_view text);
 

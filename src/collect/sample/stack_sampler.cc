@@ -5,15 +5,21 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
+#include <utility>
 
 #include "base/time.h"
-#include "collect/proc/process_files.h"
+#include "collect/stacks/call_name.h"
 
 namespace sonde {
 namespace {
 
 constexpr int64_t kMinCpuNs = 50 * kNsPerMs;
+// One that looks like a Python is looked at when it has lived so long.
+constexpr int64_t kMinLifeNs = kNsPerSec / 2;
 constexpr int64_t kRestByCost = 50;  // at most 1/50 of the time
+constexpr int64_t kTellSleepNs = kNsPerSec;
+constexpr size_t kAlwaysAsked = 32;
 // After these times a process that was no Python is looked at again: it may
 // have loaded one.
 constexpr int64_t kTryAgainNs[] = {kNsPerSec / 2, 2 * kNsPerSec,
@@ -37,6 +43,14 @@ SourceState CheckStacks() {
   return SourceState::Works("functions of Python 3.8 to 3.14");
 }
 
+bool LooksLikePython(pid_t pid) {
+  char path[256];
+  const ssize_t n = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path,
+                               sizeof(path));
+  return n > 0 && std::string_view(path, static_cast<size_t>(n))
+                          .find("python") != std::string_view::npos;
+}
+
 constexpr SourceInfo kStackSources[] = {
     {"stacks", "where in their code programs are", CheckStacks}};
 
@@ -48,32 +62,39 @@ StackSampler::StackSampler(SampledRun& run)
                           ? static_cast<int64_t>(1e9 / run.stacks_hz)
                           : INT64_MAX / 4) {}
 
-const char* StackSampler::Path(pid_t pid, pid_t tid, const char* name) {
-  path_.clear();
-  fmt::format_to(std::back_inserter(path_), "/proc/{}/task/{}/{}", pid, tid,
-                 name);
-  return path_.c_str();
+bool StackSampler::Rest::Skips() {
+  if (skip == 0) return false;
+  --skip;
+  return true;
+}
+
+void StackSampler::Rest::Again(bool rests, size_t most) {
+  looks = rests ? looks + 1 : 0;
+  skip = static_cast<uint32_t>(std::min<size_t>(looks / 2, most));
 }
 
 // What was used and is in no sample belongs to one without a stack.
+void StackSampler::Forget(WatchedThread& thread, int64_t now_ns) {
+  PutSlept(now_ns, thread);
+  PutRan(now_ns, thread, 0, 0);
+  thread.Close(run_.budget);
+}
+
 void StackSampler::Forget(Program& program, int64_t now_ns) {
-  for (Watched& thread : program.threads) {
-    if (thread.pending_ns > 0) Put(now_ns, thread, nullptr);
-    thread.schedstat.Close(run_.budget);
-    thread.stat.Close(run_.budget);
-  }
+  for (Watched& one : program.threads) Forget(one.thread, now_ns);
   program.threads.clear();
   program.python.reset();
+  program.asleep = false;
 }
 
 // Takes over which processes have come, gone, or become another program.
-void StackSampler::Sync() {
+void StackSampler::Sync(int64_t now_ns) {
   if (run_.tree.changes() == seen_changes_) return;
   seen_changes_ = run_.tree.changes();
   const auto& live = run_.tree.live();
   for (auto at = programs_.begin(); at != programs_.end();) {
     const bool gone = !live.contains(at->first);
-    if (gone) Forget(at->second, NowNs());
+    if (gone) Forget(at->second, now_ns);
     at = gone ? programs_.erase(at) : std::next(at);
   }
   for (const auto& [number, process] : live) {
@@ -81,59 +102,68 @@ void StackSampler::Sync() {
     Program& program = at->second;
     const auto state = run_.tree.FindNumber(number);
     const int64_t exec_ns = state ? state->exec_ns : kNoTime;
-    if (!fresh && exec_ns != program.exec_ns) {
-      Forget(program, NowNs());
+    if (fresh || exec_ns != program.exec_ns) {
+      Forget(program, now_ns);
       program.tries = 0;
       program.next_try_ns = 0;
+      program.seen_ns = now_ns;
     }
     program.exec_ns = exec_ns;
     program.pid = process.pid;
     if (fresh && ::clock_getcpuclockid(process.pid, &program.clock) != 0)
       programs_.erase(at);  // ended already
     else if (program.python)
-      SyncThreads(number, program);
+      SyncThreads(number, program, now_ns);
   }
 }
 
-void StackSampler::SyncThreads(uint32_t number, Program& program) {
+void StackSampler::SyncThreads(uint32_t number, Program& program,
+                               int64_t now_ns) {
   const auto live = run_.tree.live().find(number);
   if (live == run_.tree.live().end()) return;
   std::vector<Watched> threads;
-  for (const auto& one : live->second.threads) {
-    const uint32_t thread_number = one.first;
-    const pid_t tid = one.second;
-    const auto known = std::find_if(
-        program.threads.begin(), program.threads.end(), [&](const Watched& w) {
-          return w.number == thread_number && w.tid == tid;
-        });
-    if (known != program.threads.end()) {
-      threads.push_back(std::move(*known));
-      program.threads.erase(known);
+  threads.reserve(live->second.threads.size());
+  auto old = program.threads.begin();
+  const auto end = program.threads.end();
+  for (const auto& [thread, tid] : live->second.threads) {
+    while (old != end && old->thread.number() < thread)
+      Forget((old++)->thread, now_ns);
+    if (old != end && old->thread.number() == thread &&
+        old->thread.tid() == tid) {
+      threads.push_back(std::move(*old++));
       continue;
     }
-    Watched fresh;
-    fresh.number = thread_number;
-    fresh.tid = tid;
-    fresh.own_tid = ParseOwnPid(std::string(ReadOnce(
-                                    Path(program.pid, tid, "status"), buffer_)))
-                        .value_or(tid);
-    threads.push_back(std::move(fresh));
-    // What it used before anybody looked is not sampled.
-    ReadUsed(program, threads.back());
-    threads.back().pending_ns = 0;
+    threads.emplace_back(WatchedThread(thread, program.pid, tid, now_ns));
+    program.asleep = false;
   }
-  std::swap(program.threads, threads);
-  Program gone;
-  gone.pid = program.pid;
-  gone.threads = std::move(threads);
-  Forget(gone, NowNs());
+  while (old != end) Forget((old++)->thread, now_ns);
+  program.threads = std::move(threads);
+}
+
+// True once it has used, or lived, enough.
+bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
+  if (program.python || now_ns < program.next_try_ns) return false;
+  const int64_t cpu_ns = ClockNs(program.clock);
+  if (cpu_ns - program.cpu_ns >= kMinCpuNs) {
+    program.cpu_ns = cpu_ns;
+    return true;
+  }
+  if (program.tries > 0 || now_ns - program.seen_ns < kMinLifeNs) {
+    program.next_try_ns = now_ns + kNsPerSec / 10;
+    return false;
+  }
+  if (LooksLikePython(program.pid)) return true;
+  program.tries = 1;
+  program.next_try_ns = now_ns + kTryAgainNs[0];
+  return false;
 }
 
 void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   auto found = PythonProcess::Find(program.pid);
   if (found.ok()) {
     program.python = found.Take();
-    SyncThreads(number, program);
+    program.told_ns = now_ns;
+    SyncThreads(number, program, now_ns);
     return;
   }
   const Error& error = found.error();
@@ -143,21 +173,16 @@ void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   }
   if (error.kind == Error::Kind::kUnsupported && unsupported_.empty())
     unsupported_ = error.what;
-  const auto tries = static_cast<size_t>(program.tries++);
+  const size_t tries = program.tries++;
   program.next_try_ns =
       tries < std::size(kTryAgainNs) ? now_ns + kTryAgainNs[tries] : INT64_MAX;
 }
 
 void StackSampler::Poll(int64_t now_ns) {
   if (run_.stacks_hz <= 0) return;
-  Sync();
-  for (auto& [number, program] : programs_) {
-    if (program.python || now_ns < program.next_try_ns) continue;
-    const int64_t cpu_ns = ClockNs(program.clock);
-    if (cpu_ns - program.cpu_ns < kMinCpuNs) continue;
-    program.cpu_ns = cpu_ns;
-    TryFind(number, program, now_ns);
-  }
+  Sync(now_ns);
+  for (auto& [number, program] : programs_)
+    if (WorthATry(program, now_ns)) TryFind(number, program, now_ns);
 }
 
 int64_t StackSampler::next_look_ns() const {
@@ -171,101 +196,159 @@ void StackSampler::Look(int64_t now_ns) {
   if (!ticks_.Due(now_ns)) return;
   ticks_.Take(now_ns);
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  Sync();
+  Sync(now_ns);
+  const size_t most = programs_.size() / kAlwaysAsked;
   for (auto& [number, program] : programs_) {
-    if (!program.python) continue;
+    if (!program.python || program.rest.Skips()) continue;
     const int64_t cpu_ns = ClockNs(program.clock);
-    if (cpu_ns == program.cpu_ns) continue;
+    const bool rests = program.asleep && cpu_ns == program.cpu_ns;
     program.cpu_ns = cpu_ns;
-    LookAt(program, now_ns);
+    program.rest.Again(rests, most);
+    if (!rests)
+      LookAt(program, now_ns);
+    else if (now_ns - program.told_ns >= kTellSleepNs)
+      SleepOn(program, now_ns);
   }
   const int64_t cost_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
   ticks_.RestUntil(now_ns + cost_ns * kRestByCost);
 }
 
-// Adds what the thread has used since it was last asked. False if it cannot be
-// asked any more.
-bool StackSampler::ReadUsed(const Program& program, Watched& thread) {
-  const auto times = ParseSchedStat(thread.schedstat.Read(
-      thread.schedstat.kept() ? "" : Path(program.pid, thread.tid, "schedstat"),
-      run_.budget, buffer_));
-  if (!times) return false;
-  const uint64_t run_ns = times->run_ns;
-  if (run_ns > thread.run_ns) thread.pending_ns += run_ns - thread.run_ns;
-  thread.run_ns = run_ns;
-  return true;
-}
-
-bool StackSampler::IsReady(const Program& program, Watched& thread) {
-  const auto stat = ParseProcessStat(thread.stat.Read(
-      thread.stat.kept() ? "" : Path(program.pid, thread.tid, "stat"),
-      run_.budget, buffer_));
-  return stat && stat->state == 'R';
+// None of its threads has run.
+void StackSampler::SleepOn(Program& program, int64_t now_ns) {
+  program.told_ns = now_ns;
+  for (Watched& one : program.threads) {
+    one.thread.SleepsOn(now_ns);
+    PutSlept(now_ns, one.thread);
+  }
 }
 
 void StackSampler::LookAt(Program& program, int64_t now_ns) {
-  std::vector<Watched*> ready;
-  std::vector<pid_t> own_tids;
-  for (Watched& thread : program.threads) {
-    if (!ReadUsed(program, thread) || thread.pending_ns == 0 ||
-        !IsReady(program, thread))
+  running_.clear();
+  sleeping_.clear();
+  const size_t most = program.threads.size() / kAlwaysAsked;
+  for (Watched& one : program.threads) {
+    if (one.rest.Skips()) continue;
+    WatchedThread& thread = one.thread;
+    const auto seen = thread.Look(now_ns, run_.budget, buffer_);
+    using Seen = WatchedThread::Seen;
+    one.rest.Again(seen == Seen::kStill, most);
+    one.asleep_cpu_ns = seen == Seen::kStill || seen == Seen::kSleeps
+                            ? program.cpu_ns
+                            : -1;
+    if (seen == Seen::kStill) {
+      if (now_ns - thread.told_ns() >= kTellSleepNs) PutSlept(now_ns, thread);
       continue;
-    ready.push_back(&thread);
-    own_tids.push_back(thread.own_tid);
+    }
+    PutSlept(now_ns, thread);
+    if (seen == Seen::kRuns) running_.push_back(&thread);
+    if (seen == Seen::kSleeps) sleeping_.push_back(&thread);
   }
-  if (ready.empty()) return;
-  std::sort(own_tids.begin(), own_tids.end());
-  auto stacks = program.python->Sample(own_tids);
-  if (!stacks.ok()) {
-    // It ended or became another program; the tree will say so.
+  // A thread that was not asked in this look may have run.
+  program.asleep =
+      std::all_of(program.threads.begin(), program.threads.end(),
+                  [&](const Watched& one) {
+                    return one.asleep_cpu_ns == program.cpu_ns;
+                  });
+  if ((!running_.empty() || !sleeping_.empty()) && !ReadStacks(program, now_ns))
     Forget(program, now_ns);
-    return;
-  }
-  for (Watched* const thread : ready) {
-    const PythonThread* python = nullptr;
-    for (const PythonThread& one : stacks.value().threads)
-      if (one.own_tid == thread->own_tid && !one.frames.empty()) python = &one;
-    Put(now_ns, *thread, python);
-  }
 }
 
-void StackSampler::Put(int64_t now_ns, Watched& thread,
-                       const PythonThread* python) {
-  Sample sample;
-  sample.time_ns = now_ns;
-  sample.thread = thread.number;
-  sample.weight_ns = thread.pending_ns;
-  thread.pending_ns = 0;
-  if (python != nullptr) {
-    frames_.clear();
-    for (size_t i = python->frames.size(); i-- > 0;) {
-      const PythonFrame& one = python->frames[i];
-      StackFrame frame;
-      frame.function = run_.out.Intern(one.function);
-      frame.file = run_.out.Intern(one.file);
-      frame.line = static_cast<uint32_t>(std::max(one.line, 0));
-      frames_.push_back(frame);
+// Of those that run or sleep now. False if it ended or became another program;
+// the tree will say so.
+bool StackSampler::ReadStacks(Program& program, int64_t now_ns) {
+  own_tids_.clear();
+  for (const auto* list : {&running_, &sleeping_})
+    for (WatchedThread* const thread : *list)
+      own_tids_.push_back(thread->own_tid(buffer_));
+  auto stacks = program.python->Sample(own_tids_);
+  if (!stacks.ok()) return false;
+  std::unordered_map<pid_t, const PythonThread*> by_tid;
+  for (const PythonThread& one : stacks.value())
+    if (!one.frames.empty()) by_tid.emplace(one.own_tid, &one);
+  for (const bool sleeps : {false, true})
+    for (WatchedThread* const thread : sleeps ? sleeping_ : running_) {
+      const auto at = by_tid.find(thread->own_tid(buffer_));
+      const PythonThread* const python =
+          at == by_tid.end() ? nullptr : at->second;
+      const uint32_t stack = StackOf(*thread, python, sleeps);
+      const uint8_t flags =
+          python != nullptr && (python->approximate || python->cut)
+              ? Sample::kApproximate
+              : 0;
+      if (sleeps)
+        thread->SleepsAt(stack, flags);
+      else
+        PutRan(now_ns, *thread, stack, flags);
     }
-    sample.stack = run_.out.AddStack(frames_);
-    if (python->approximate || python->cut) sample.flags = Sample::kApproximate;
+  return true;
+}
+
+// 0 if nothing is known of it.
+uint32_t StackSampler::StackOf(const WatchedThread& thread,
+                               const PythonThread* python, bool sleeps) {
+  frames_.clear();
+  for (size_t i = python != nullptr ? python->frames.size() : 0; i-- > 0;) {
+    const PythonFrame& one = python->frames[i];
+    StackFrame frame;
+    frame.function = run_.out.Intern(one.function);
+    frame.file = run_.out.Intern(one.file);
+    frame.line = static_cast<uint32_t>(std::max(one.line, 0));
+    frames_.push_back(frame);
   }
+  if (sleeps && thread.call() >= 0) {
+    StackFrame frame;
+    frame.function = run_.out.Intern(CallName(thread.call()));
+    frame.file = run_.out.Intern(kKernelFile);
+    frames_.push_back(frame);
+  }
+  return frames_.empty() ? 0 : run_.out.AddStack(frames_);
+}
+
+void StackSampler::PutRan(int64_t now_ns, WatchedThread& thread,
+                          uint32_t stack, uint8_t flags) {
+  Sample sample;
+  sample.weight_ns = thread.TakeRan();
+  if (sample.weight_ns == 0) return;
+  sample.time_ns = now_ns;
+  sample.thread = thread.number();
+  sample.stack = stack;
+  sample.flags = flags;
+  run_.out.AddSample(sample);
+}
+
+void StackSampler::PutSlept(int64_t now_ns, WatchedThread& thread) {
+  Sample sample;
+  sample.weight_ns = thread.TakeSlept(now_ns);
+  if (sample.weight_ns == 0) return;
+  sample.time_ns = now_ns;
+  sample.thread = thread.number();
+  sample.stack = thread.wait_stack();
+  sample.flags = Sample::kWaiting | thread.wait_flags();
   run_.out.AddSample(sample);
 }
 
 void StackSampler::Pause(bool paused) {
-  if (paused) return;
-  // What was used meanwhile is not recorded.
-  for (auto& [number, program] : programs_)
-    for (Watched& thread : program.threads) {
-      ReadUsed(program, thread);
-      thread.pending_ns = 0;
+  const int64_t now_ns = NowNs();
+  for (auto& [number, program] : programs_) {
+    program.asleep = false;
+    for (Watched& one : program.threads) {
+      one.thread.Look(now_ns, run_.budget, buffer_);
+      // What is done meanwhile is not recorded.
+      if (paused) {
+        PutSlept(now_ns, one.thread);
+        PutRan(now_ns, one.thread, 0, 0);
+      } else {
+        one.thread.Drop();
+      }
     }
+  }
 }
 
 void StackSampler::Stop(int64_t now_ns) {
   for (auto& [number, program] : programs_) {
     if (!run_.paused)
-      for (Watched& thread : program.threads) ReadUsed(program, thread);
+      for (Watched& one : program.threads)
+        one.thread.Look(now_ns, run_.budget, buffer_);
     Forget(program, now_ns);
   }
 }

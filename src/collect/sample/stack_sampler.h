@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "collect/proc/proc_file.h"
 #include "collect/sample/sampled_run.h"
 #include "collect/sample/ticks.h"
+#include "collect/sample/watched_thread.h"
 #include "collect/stacks/python_process.h"
 
 namespace sonde {
@@ -20,15 +20,17 @@ namespace sonde {
 // Samples where in their code the Python programs of a tree are, from outside:
 // no signal, no ptrace, nothing is put into them.
 //
-//  - A look reads the stacks of threads that are running or ready and that have
-//    used CPU time since they were last sampled; the sample stands for this
-//    time. What a thread used before it was found asleep counts where it is
-//    next seen at work.
-//  - CPU time of a thread that runs no Python, and what is left at the end,
-//    belongs to a sample without a stack. A process that is no Python, and one
-//    that used less than 50 ms, is not looked at.
+//  - A sample of a thread that runs, or is ready to, stands for the CPU time it
+//    used since it was last sampled so; one of a thread that sleeps for the
+//    time it slept (WatchedThread). Its innermost frame is then the system call
+//    it sleeps in.
+//  - Time of a thread that runs no Python, and what is left at the end, belongs
+//    to a sample without a stack. A process that is no Python is not looked at,
+//    nor is one that neither used 50 ms nor looks like a Python.
+//  - A thread that sleeps on is written down once a second.
 //  - Looks cost at most 2 % of a core: they become rarer, and what they stand
-//    for longer.
+//    for longer. Of more than 32 threads, and of more than 32 processes, those
+//    that sleep are asked less often.
 //
 // One thread. Does not own the run.
 class StackSampler : public Gatherer {
@@ -44,41 +46,59 @@ class StackSampler : public Gatherer {
   std::vector<NotCollected> not_collected() const override;
 
  private:
+  // What is asked less often the longer it rests.
+  struct Rest {
+    uint32_t looks = 0, skip = 0;
+
+    // True if it is not to be asked now; at most every `most`-th look.
+    bool Skips();
+    void Again(bool rests, size_t most);
+  };
   struct Watched {
-    uint32_t number = 0;
-    pid_t tid = 0, own_tid = 0;
-    ProcFile schedstat, stat;
-    uint64_t run_ns = 0;      // so far, as last read
-    uint64_t pending_ns = 0;  // of that, in no sample yet
+    explicit Watched(WatchedThread&& one) : thread(std::move(one)) {}
+
+    WatchedThread thread;
+    Rest rest;
+    int64_t asleep_cpu_ns = -1;  // its process's, when it was last seen asleep
   };
   struct Program {
     pid_t pid = 0;
     clockid_t clock = 0;
     int64_t exec_ns = kNoTime;
     int64_t cpu_ns = 0;
-    int tries = 0;
+    int64_t seen_ns = 0;
+    size_t tries = 0;
     int64_t next_try_ns = 0;
     std::optional<PythonProcess> python;
-    std::vector<Watched> threads;
+    std::vector<Watched> threads;  // by number, rising
+    bool asleep = false;           // all of its threads, at this cpu_ns
+    int64_t told_ns = 0;
+    Rest rest;
   };
 
-  void Sync();
+  void Sync(int64_t now_ns);
+  void SyncThreads(uint32_t number, Program& program, int64_t now_ns);
   void Forget(Program& program, int64_t now_ns);
+  void Forget(WatchedThread& thread, int64_t now_ns);
+  bool WorthATry(Program& program, int64_t now_ns);
   void TryFind(uint32_t number, Program& program, int64_t now_ns);
-  void SyncThreads(uint32_t number, Program& program);
+  void SleepOn(Program& program, int64_t now_ns);
   void LookAt(Program& program, int64_t now_ns);
-  bool ReadUsed(const Program& program, Watched& thread);
-  bool IsReady(const Program& program, Watched& thread);
-  void Put(int64_t now_ns, Watched& thread, const PythonThread* python);
-  const char* Path(pid_t pid, pid_t tid, const char* name);
+  bool ReadStacks(Program& program, int64_t now_ns);
+  uint32_t StackOf(const WatchedThread& thread, const PythonThread* python,
+                   bool sleeps);
+  void PutRan(int64_t now_ns, WatchedThread& thread, uint32_t stack,
+              uint8_t flags);
+  void PutSlept(int64_t now_ns, WatchedThread& thread);
 
   SampledRun& run_;
   Ticks ticks_;
   std::map<uint32_t, Program> programs_;
   uint64_t seen_changes_ = UINT64_MAX;
   std::vector<char> buffer_;
-  std::string path_;
   std::vector<StackFrame> frames_;
+  std::vector<WatchedThread*> running_, sleeping_;  // in the look that goes on
+  std::vector<pid_t> own_tids_;
   std::string denied_, denied_cure_;
   std::string unsupported_;
 };

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "collect/proc/container.h"
@@ -12,17 +13,39 @@
 
 namespace sonde {
 
-int ProcessMemory::Read(uint64_t address, std::span<uint8_t> out) {
-  const uint64_t cost = out.size() + kCallBytes;
-  if (cost > left_) return EOVERFLOW;
+bool ProcessMemory::Pay(size_t bytes) {
+  const uint64_t cost = bytes + kCallBytes;
+  if (cost > left_) return false;
   left_ -= cost;
-  if (out.empty()) return 0;
-  const iovec to = {out.data(), out.size()};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address over there
-  const iovec from = {reinterpret_cast<void*>(address), out.size()};
-  const ssize_t n = ::process_vm_readv(pid_, &to, 1, &from, 1, 0);
-  if (n < 0) return errno;
-  return static_cast<size_t>(n) == out.size() ? 0 : EFAULT;
+  return true;
+}
+
+int ProcessMemory::Read(uint64_t address, std::span<uint8_t> out) {
+  const Piece piece = {address, out};
+  return ReadPieces({&piece, 1});
+}
+
+int ProcessMemory::ReadPieces(std::span<const Piece> pieces) {
+  constexpr size_t kAtOnce = 64;  // a call takes 1024
+  iovec to[kAtOnce], from[kAtOnce];
+  while (!pieces.empty()) {
+    const size_t count = std::min(pieces.size(), kAtOnce);
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const Piece& piece = pieces[i];
+      to[i] = {piece.out.data(), piece.out.size()};
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): an address over there
+      from[i] = {reinterpret_cast<void*>(piece.address), piece.out.size()};
+      bytes += piece.out.size();
+    }
+    if (!Pay(bytes)) return EOVERFLOW;
+    const ssize_t n =
+        bytes == 0 ? 0 : ::process_vm_readv(pid_, to, count, from, count, 0);
+    if (n < 0) return errno;
+    if (static_cast<size_t>(n) != bytes) return EFAULT;
+    pieces = pieces.subspan(count);
+  }
+  return 0;
 }
 
 std::optional<uint64_t> ProcessMemory::Word(uint64_t address) {

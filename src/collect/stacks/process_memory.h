@@ -35,7 +35,16 @@ class ProcessMemory {
   int Read(uint64_t address, std::span<uint8_t> out);
   std::optional<uint64_t> Word(uint64_t address);
 
+  // Several places at once, in few calls. Whole, or the errno.
+  struct Piece {
+    uint64_t address = 0;
+    std::span<uint8_t> out;
+  };
+  int ReadPieces(std::span<const Piece> pieces);
+
  private:
+  bool Pay(size_t bytes);
+
   pid_t pid_;
   uint64_t left_ = kMostBytes;
 };

@@ -32,8 +32,8 @@ struct PythonLayout {
   // PyThreadState. `frame`: of the innermost frame, or of a _PyCFrame, in which
   // it lies at `cframe_frame`. `native_id` and `stack_chunk` are 0 if there is
   // none; behind `stack_chunk` lie the top of the chunk and its end.
-  uint32_t thread_next = 8, frame = 0, ident = 0, native_id = 0;
-  uint32_t stack_chunk = 0;
+  uint32_t thread_previous = 0, thread_next = 8, frame = 0, ident = 0;
+  uint32_t native_id = 0, stack_chunk = 0;
   bool has_cframe = false;
   uint32_t cframe_frame = 0;
   // PyFrameObject, from 3.11 on _PyInterpreterFrame. `owner` is 0 if there is

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "base/result.h"
 #include "collect/stacks/process_memory.h"
+#include "collect/stacks/python_code.h"
 #include "collect/stacks/python_finder.h"
 
 namespace sonde {
@@ -74,11 +74,12 @@ class PythonProcess {
   };
   Result<Stacks> ReadStacks();
 
-  // Only the threads of these own tids (rising), for those who look often: a
-  // stack is walked twice, and is approximate if it changed meanwhile. What
-  // code objects say is remembered; an object that another one has replaced at
-  // its address is known by the hashes of its names.
-  Result<Stacks> Sample(const std::vector<pid_t>& own_tids);
+  // Of the threads with these own tids those that Python knows, for those who
+  // look often: a stack is walked twice, and is approximate if it changed
+  // meanwhile. Where threads are, and what code objects say, is remembered, and
+  // known again before it is believed (PythonCodes). A thread that comes to
+  // Python late is found within a second. Who holds the GIL is not asked.
+  Result<std::vector<PythonThread>> Sample(const std::vector<pid_t>& own_tids);
 
  private:
   // A frame before anybody has looked up what it runs.
@@ -96,52 +97,44 @@ class PythonProcess {
     uint64_t begin = 0;
     std::vector<uint8_t> bytes;
   };
-  // The head of a str: all that tells it from another at its address.
-  using TextHead = std::array<uint8_t, 40>;
-  // What a code object says, and by what it is known again.
-  struct Code {
-    uint64_t name_at = 0, file_at = 0, lines_at = 0;
-    int first_line = 0;
-    TextHead name_head = {}, file_head = {};
-    std::string function, file;
-    std::optional<std::vector<uint8_t>> lines;  // none: cannot be read
+  // Where the state of a thread lay; 0: Python does not know the thread.
+  struct Known {
+    uint64_t interpreter = 0, address = 0;
   };
-  // By address; all are forgotten when they are too many.
-  struct Codes {
-    static constexpr size_t kMost = 32 << 10;
-    static constexpr size_t kMostBytes = 32 << 20;  // of tables of lines
-    std::unordered_map<uint64_t, Code> known;
-    size_t bytes = 0;
-  };
-
   struct Identity {
     uint64_t start_ticks = 0, start_stack = 0;
     bool operator==(const Identity&) const = default;
   };
   static std::optional<Identity> IdentityOf(pid_t pid);
 
+  bool IsGone() const;
+  Error Gone() const;
   uint64_t GilHolder(uint64_t interpreter);
-  Result<Stacks> ReadAll(const std::vector<pid_t>* own_tids);
-  bool ReadThread(uint64_t address, const std::vector<pid_t>* own_tids,
-                  PythonThread& out, uint64_t* next);
+  // Calls `take` with interpreter, address and what is said there for each
+  // thread of each interpreter, until it returns false. False if a list did
+  // not end, or could not be read.
+  template <typename Take>
+  bool ForEachThread(Take take);
+  bool ReadThread(uint64_t address, PythonThread& out, uint64_t* next,
+                  uint64_t* previous = nullptr);
   void ReadFrames(uint64_t thread, PythonThread& out);
-  void SampleFrames(uint64_t thread, PythonThread& out);
+  void ListThreads(const std::vector<pid_t>& own_tids, int64_t now_ns);
+  bool SampleThread(pid_t own_tid, PythonThread& out);
   pid_t TidOfIdent(uint64_t ident);
-  std::optional<uint64_t> FirstFrame(uint64_t thread);
-  void CopyWindow(uint64_t thread, Window& window);
+  std::optional<uint64_t> FirstFrame(uint64_t thread, Window& window);
   RawStack Walk(uint64_t thread);
-  bool Resolve(const RawStack& raw, Codes& codes,
+  bool Resolve(const RawStack& raw, PythonCodes& codes,
                std::vector<PythonFrame>& out);
-  const Code* Look(uint64_t address, Codes& codes);
-  bool IsStill(const Code& code);
-  int LineOf(const RawFrame& frame, const Code& code) const;
-  std::optional<std::string> Text(uint64_t address, size_t max_chars);
 
   ProcessMemory memory_;
   FoundPython python_;
   std::optional<Identity> identity_;
   size_t frames_left_ = kMostFrames;
-  Codes codes_;  // for Sample()
+  std::vector<uint64_t> addresses_;
+  // For Sample():
+  PythonCodes codes_;
+  std::unordered_map<pid_t, Known> known_;
+  int64_t listed_ns_ = INT64_MIN / 2, checked_ns_ = INT64_MIN / 2;
 };
 
 }  // namespace sonde

@@ -90,6 +90,7 @@ class FakePython {
     Put(out + at_.frame, first);
     if (at_.native_id != 0) Put(out + at_.native_id, native_id);
     Put(out + at_.thread_next, newest_);
+    if (newest_ != 0) Put(newest_ + at_.thread_previous, out);
     Put(interpreter_ + at_.threads, out);
     newest_ = out;
     return out;
@@ -280,6 +281,52 @@ TEST_P(OfVersion, AThreadThatRunsIsCalledApproximateAndElseIsWhole) {
   }
   stop = true;
   runs.join();
+}
+
+std::string Sampled(PythonProcess& process, pid_t own_tid) {
+  const auto threads = process.Sample({own_tid});
+  EXPECT_TRUE(threads.ok());
+  return threads.ok() && threads.value().size() == 1
+             ? Functions(threads.value()[0])
+             : "none";
+}
+
+TEST(PythonProcess, ASampleFollowsWhatThreadsDo) {
+  FakePython fake(11);
+  const uint64_t code = fake.Code("first");
+  const uint64_t thread = fake.Thread(fake.Frame(code, 0), 101);
+  fake.Thread(fake.Frame(fake.Code("second"), 0), 102);
+  PythonProcess process = fake.Process();
+  EXPECT_EQ(Sampled(process, 101), "first ");
+  EXPECT_EQ(Sampled(process, 102), "second ");
+  EXPECT_EQ(Sampled(process, 103), "none");
+  // Another function at the same address, with names elsewhere.
+  fake.Put(code + fake.at().name, fake.Text("third"));
+  EXPECT_EQ(Sampled(process, 101), "third ");
+  // The state is another thread's now.
+  fake.Put<uint64_t>(thread + fake.at().native_id, 104);
+  EXPECT_EQ(Sampled(process, 101), "none");
+}
+
+TEST(PythonProcess, AStateThatWasGivenUpIsNotBelieved) {
+  FakePython fake(12);
+  fake.Thread(fake.Frame(fake.Code("old"), 0), 101);
+  const uint64_t first = fake.Thread(0, 102);
+  PythonProcess process = fake.Process();
+  EXPECT_EQ(Sampled(process, 101), "old ");
+  fake.Put<uint64_t>(first + fake.at().thread_next, 0);
+  EXPECT_EQ(Sampled(process, 101), "none") << "taken out of the list";
+}
+
+TEST(PythonProcess, NamesAreToldApartByTheirCharacters) {
+  FakePython fake(11);
+  const uint64_t name = fake.Text("left");
+  fake.Put<int64_t>(name + 24, -1);  // no hash yet
+  fake.Thread(fake.Frame(fake.Code(name), 0), 101);
+  PythonProcess process = fake.Process();
+  EXPECT_EQ(Sampled(process, 101), "left ");
+  std::memcpy(reinterpret_cast<void*>(name + fake.at().ascii_data), "rest", 4);
+  EXPECT_EQ(Sampled(process, 101), "rest ");
 }
 
 TEST(PythonProcess, FramesOfTheInterpreterItselfAreNotShown) {
