@@ -47,7 +47,7 @@ the processes; then sonde says what limits them.
                      at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --stacks HZ|off    look so often where in their code Python programs are,
-                     1 to 1000 (default: off)
+                     1 to 1000 (default: 199; of the whole machine: off)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --quiet            print nothing but errors
   --args             record the whole command lines of processes
@@ -194,6 +194,9 @@ Result<int> RunWatch(const Args& words) {
   TRY(const bool go_on, ParseArgs(app, words, kWatchHelp));
   if (!go_on) return 0;
   if (args.record.time.empty()) args.record.time = kDefaultTime;
+  const bool whole_machine =
+      args.pid.empty() && args.container.empty() && args.cgroup.empty();
+  if (whole_machine && app.count("--stacks") == 0) args.record.stacks = "off";
   TRY(SessionOptions options, CheckRecordArgs(args.record, "watch"));
   TRY(const WatchTarget target, TargetOf(args));
   options.recording.target = &target;

@@ -134,7 +134,7 @@ Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
     options.max_bytes = *bytes;
   }
   TRY(options.life, LifeOf(args, verb));
-  if (!args.stacks.empty() && args.stacks != "off") {
+  if (args.stacks != "off") {
     char* end = nullptr;
     const double hz = std::strtod(args.stacks.c_str(), &end);
     if (*end != '\0' || !(hz >= 1 && hz <= 1000))

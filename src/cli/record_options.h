@@ -17,7 +17,7 @@ namespace sonde {
 struct RecordArgs {
   std::string output, max_size, time, delay, stop_file;
   double rate_hz = 10;
-  std::string stacks;  // looks a second, or "off"
+  std::string stacks = "199";  // looks a second, or "off"
   bool force = false, quiet = false;
   bool all_args = false, environment = false;
 };

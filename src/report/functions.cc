@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "analyze/facts/steady.h"
 #include "base/text.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr size_t kMostProcesses = 3;
 const std::vector<Column> kFunctionTable = {
     {"", 46}, {"self", 8}, {"error", 9}, {"total", 8}, {"samples", 9}};
+const std::vector<Column> kWaitTable = {
+    {"", 56}, {"for", 8}, {"threads", 8}, {"time", 8}};
 
 // The whole that shares are of.
 double AllNs(const Facts& facts) {
@@ -81,7 +84,72 @@ Lines LinesOfProcess(const Facts& facts, uint32_t process,
   return out;
 }
 
+// Threads that wait at one place.
+struct WaitRow {
+  explicit WaitRow(const WaitFacts& one) : wait(&one) {}
+
+  const WaitFacts* wait;
+  uint64_t ns = 0;
+  std::set<uint32_t> threads;
+};
+
+Lines WaitsOfProcess(const Facts& facts, uint32_t process, size_t top) {
+  std::map<std::string, WaitRow> by_place;
+  for (const WaitFacts& wait : facts.code.waits) {
+    if (wait.process != process) continue;
+    WaitRow& row =
+        by_place.try_emplace(CallWaitPlace(wait) + NameOf(wait.kind), wait)
+            .first->second;
+    row.ns += wait.ns;
+    row.threads.insert(wait.thread);
+  }
+  std::vector<const WaitRow*> rows;
+  for (const auto& [place, row] : by_place) rows.push_back(&row);
+  std::stable_sort(
+      rows.begin(), rows.end(),
+      [](const WaitRow* a, const WaitRow* b) { return a->ns > b->ns; });
+  std::vector<Column> titled = kWaitTable;
+  const std::string title = "Waiting of " + CallNumber(facts, process);
+  titled[0].title = title.c_str();
+  Lines out = {TitlesOf(titled)};
+  const size_t shown = RowsShown(rows.size(), top);
+  const auto add = [&](const std::string& what, const char* kind,
+                       const std::string& threads, uint64_t ns) {
+    out.push_back(RowOf(kWaitTable,
+                        {what, kind, threads,
+                         FormatDuration(static_cast<int64_t>(std::min<uint64_t>(
+                             ns, static_cast<uint64_t>(INT64_MAX))))}));
+  };
+  for (size_t i = 0; i < shown; ++i)
+    add(CallWaitPlace(*rows[i]->wait), NameOf(rows[i]->wait->kind),
+        std::to_string(rows[i]->threads.size()), rows[i]->ns);
+  uint64_t rest = 0;
+  for (size_t i = shown; i < rows.size(); ++i) rest += rows[i]->ns;
+  if (shown < rows.size())
+    add(fmt::format("and {} more", rows.size() - shown), "", "", rest);
+  return out;
+}
+
 }  // namespace
+
+Lines WaitLines(const Facts& facts, size_t top) {
+  std::map<uint32_t, uint64_t> ns;
+  // Threads that run no Python mostly wait for work, in pools.
+  for (const WaitFacts& wait : facts.code.waits)
+    if (wait.own.known() || wait.library.known()) ns[wait.process] += wait.ns;
+  std::vector<uint32_t> processes;
+  for (const auto& [process, sum] : ns) processes.push_back(process);
+  std::stable_sort(processes.begin(), processes.end(),
+                   [&](uint32_t a, uint32_t b) { return ns[a] > ns[b]; });
+  Lines out;
+  const size_t shown = RowsShown(processes.size(), kMostProcesses);
+  for (size_t i = 0; i < shown; ++i)
+    Append(out, WaitsOfProcess(facts, processes[i], top));
+  if (shown < processes.size())
+    out.push_back(
+        fmt::format("and {} more processes", processes.size() - shown));
+  return out;
+}
 
 double CpuShare(const Facts& facts, uint64_t ns) {
   return static_cast<double>(ns) / AllNs(facts);
@@ -89,7 +157,7 @@ double CpuShare(const Facts& facts, uint64_t ns) {
 
 Lines FunctionLines(const Facts& facts, size_t top) {
   const CodeFacts& code = facts.code;
-  if (code.samples == 0) return {};
+  if (code.functions.empty()) return {};
   std::map<uint32_t, std::vector<const FunctionFacts*>> by_process;
   std::map<uint32_t, uint64_t> self_ns;
   for (const FunctionFacts& f : code.functions) {

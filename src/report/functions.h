@@ -18,6 +18,10 @@ double CpuShare(const Facts& facts, uint64_t ns);
 // all functions and of what the last lines name sum to 1.
 Lines FunctionLines(const Facts& facts, size_t top);
 
+// Where the threads of the processes slept longest, likewise; only of processes
+// of which some function is known.
+Lines WaitLines(const Facts& facts, size_t top);
+
 }  // namespace sonde
 
 #endif  // SONDE_REPORT_FUNCTIONS_H_

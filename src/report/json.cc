@@ -288,6 +288,24 @@ Json FunctionOf(const Facts& facts, const FunctionFacts& f) {
           {"samples", f.samples}};
 }
 
+Json LineOf(const CodeLine& at) {
+  if (!at.known()) return nullptr;
+  return {{"function", at.function},
+          {"file", Text(at.file)},
+          {"line", Known(at.line)}};
+}
+
+Json WaitOf(const WaitFacts& wait) {
+  return {{"process", Known(wait.process)},
+          {"thread", Known(wait.thread)},
+          {"kind", NameOf(wait.kind)},
+          {"call", Text(wait.call)},
+          {"own", LineOf(wait.own)},
+          {"library", LineOf(wait.library)},
+          {"wait_ns", wait.ns},
+          {"samples", wait.samples}};
+}
+
 Json SamplingOf(const Facts& facts) {
   const CodeFacts& code = facts.code;
   if (code.samples == 0 && code.approximate == 0) return nullptr;
@@ -360,6 +378,7 @@ std::string ReportJson(const Report& report) {
     return FunctionOf(facts, f);
   });
   out["sampling"] = SamplingOf(facts);
+  out["waits"] = ListOf(facts.code.waits, WaitOf);
   const auto slice = [](const SliceFacts& s) -> Json {
     return {{"name", s.name},         {"count", s.count},
             {"total_ns", s.total_ns}, {"self_ns", s.self_ns},

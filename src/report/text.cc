@@ -282,6 +282,7 @@ std::string ReportText(const Report& report, const TextOptions& options) {
   parts.push_back(std::move(processes));
   parts.push_back(ThreadLines(facts));
   parts.push_back(FunctionLines(facts, options.top));
+  parts.push_back(WaitLines(facts, options.top));
   parts.push_back(DeviceLines(facts));
   parts.push_back(SliceLines(facts, options.top));
   parts.push_back(SliceTrackLines(facts, options.top));

@@ -16,9 +16,9 @@ namespace sonde {
 // A function of a program, as people know it. Two frames of one function, file
 // and module are of one function, whatever their lines.
 struct Function {
-  std::string name;           // "libm.so.6+0x1f0" if only the place is known
-  std::string_view file;      // "" if not known
-  std::string_view module;    // path; "" if the function is in none
+  std::string name;         // "libm.so.6+0x1f0" if only the place is known
+  std::string_view file;    // "" if not known
+  std::string_view module;  // path; "" if the function is in none
   // "python", "native", "kernel" for a system call; "" if not known.
   std::string_view language;
 };

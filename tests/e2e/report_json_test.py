@@ -74,6 +74,12 @@ FUNCTION = {"process": Maybe(INT), "thread": Maybe(INT), "function": TEXT,
             "file": Maybe(TEXT), "line": Maybe(INT), "module": Maybe(TEXT),
             "language": Maybe(TEXT), "self_share": NUMBER, "total_share": NUMBER,
             "self_ns": INT, "samples": INT}
+LINE = Maybe({"function": TEXT, "file": Maybe(TEXT), "line": Maybe(INT)})
+WAIT = {"process": Maybe(INT), "thread": Maybe(INT),
+        "kind": Words("other", "lock", "queue", "thread", "socket", "sleep", "child",
+                      "file", "disk", "event"),
+        "call": Maybe(TEXT), "own": LINE, "library": LINE, "wait_ns": INT,
+        "samples": INT}
 SLICE = {"name": TEXT, "count": INT, "total_ns": INT, "self_ns": INT,
          "mean_ns": INT, "p50_ns": INT, "p99_ns": INT, "share": NUMBER}
 REPORT = {
@@ -84,6 +90,7 @@ REPORT = {
     "functions": [FUNCTION],
     "sampling": Maybe({"samples": INT, "sampled_ns": INT, "unknown_ns": INT,
                        "approximate": INT}),
+    "waits": [WAIT],
     "rules": [{"rule": TEXT, "question": TEXT, "why": Maybe(TEXT),
                "state": Words("found", "silent", "not enough data")}],
     "losses": [{"reason": TEXT, "detail": TEXT, "count": Maybe(INT),

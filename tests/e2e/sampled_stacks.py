@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sonde run --stacks`: the functions of real Pythons, with the shares they have.
+"""The functions of real Pythons, with the shares they have, and where they wait.
 
 The Pythons are those of stacks.py. Fault 17: the memory of a target is read.
 """
@@ -75,6 +75,54 @@ WAITS = textwrap.dedent('''\
     worker()
     ''')
 
+# One thread for each kind of wait.
+PLACES = textwrap.dedent('''\
+    import queue, socket, subprocess, threading, time
+
+    lock, jobs = threading.Lock(), queue.Queue()
+    here, there = socket.socketpair()
+
+    def for_lock():
+        with lock: pass
+
+    def for_queue():
+        jobs.get()
+
+    def for_socket():
+        here.recv(1)
+
+    def for_time():
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            time.sleep(0.002)
+
+    def for_child():
+        subprocess.run(["sleep", "3"])
+
+    lock.acquire()
+    all = [threading.Thread(target=f)
+           for f in (for_lock, for_queue, for_socket, for_time, for_child)]
+    for t in all: t.start()
+    time.sleep(3)
+    lock.release(), jobs.put(1), there.send(b"x")
+    for t in all: t.join()
+    ''')
+WAIT_OF = {"for_lock": "lock", "for_queue": "queue", "for_socket": "socket",
+           "for_time": "sleep", "for_child": "child"}
+
+DEADLOCK = textwrap.dedent('''\
+    import threading
+    one, other, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
+
+    def take(first, second):
+        with first:
+            both.wait()
+            with second: pass
+
+    for locks in ((one, other), (other, one)):
+        threading.Thread(target=take, args=locks).start()
+    ''')
+
 
 def script(name, text):
     path = run.path(name)
@@ -85,7 +133,7 @@ def script(name, text):
 
 def record(*words, python="/usr/bin/python3", options=(), status=0):
     trace = run.path("t.sonde")
-    done = subprocess.run([run.sonde, "run", "--force", "--quiet", "--stacks", "199",
+    done = subprocess.run([run.sonde, "run", "--force", "--quiet",
                            *options, "-o", trace, "--", python, *words],
                           stdout=subprocess.PIPE, text=True, timeout=120)
     equal("status", done.returncode, status)
@@ -182,6 +230,39 @@ def a_sleeper_is_not_charged():
     true("sleeper", by.get("sleeper", 0) < 0.1 * by.get("worker", 1))
 
 
+def waits(name, python, minor):
+    trace, _ = record(script("places.py", PLACES), python=python)
+    by = {}
+    for wait in report(trace)["waits"]:
+        at = wait["own"] and last_name(wait["own"]["function"])
+        if at in WAIT_OF:
+            # Up to 3.10 a sleep is a select() without files.
+            kind = "sleep" if minor < 11 and wait["kind"] == "event" else wait["kind"]
+            by[at, kind] = by.get((at, kind), 0) + wait["wait_ns"] / 1e9
+    for at, kind in WAIT_OF.items():
+        got = by.get((at, kind), 0)
+        # Sonde comes within half a second; then the time is the kernel's.
+        true(f"{at}: {got:.2f} s of {kind}: {by}", 1.6 < got < 3.6)
+
+
+def a_deadlock_is_told_its_lines():
+    trace, _ = record("7", "/usr/bin/python3", script("deadlock.py", DEADLOCK),
+                      python="timeout", status=124)
+    told = report(trace)["findings"][0]
+    equal("rule", told["rule"], "hung")
+    equal("function", told["where"]["function"], "take")
+    equal("line", told["where"]["line"], 7)
+    true("both threads are named",
+         sum(e["text"].count("stood in take (deadlock.py:7)")
+             for e in told["evidence"]) == 2)
+
+
+def stacks_can_be_off():
+    trace, _ = record(script("shares.py", SHARES), "0.5", options=("--stacks", "off"),
+                      status=3)
+    equal("sampling", report(trace)["sampling"], None)
+
+
 def paused_time_is_not_sampled():
     program = script("shares.py", SHARES)
     trace, _ = record(program, "2.4", options=("--delay", "1s"), status=3)
@@ -193,8 +274,8 @@ def paused_time_is_not_sampled():
 def samples_survive_a_kill():
     program = script("shares.py", SHARES)
     trace = run.path("k.sonde")
-    sonde = subprocess.Popen([run.sonde, "run", "--force", "--quiet", "--stacks", "199",
-                              "-o", trace, "--", "/usr/bin/python3", program, "60"],
+    sonde = subprocess.Popen([run.sonde, "run", "--force", "--quiet", "-o", trace,
+                              "--", "/usr/bin/python3", program, "60"],
                              stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         wait_for("samples", lambda: os.path.exists(trace) and
@@ -221,6 +302,11 @@ def wrong_rates_are_refused():
 for one in pythons():
     if 8 <= one[2] <= 14:
         run.case(f"shares_{one[0]}", shares, *one)
+for one in pythons():
+    if 8 <= one[2] <= 14:
+        run.case(f"waits_{one[0]}", waits, *one)
+run.case("a_deadlock_is_told_its_lines", a_deadlock_is_told_its_lines)
+run.case("stacks_can_be_off", stacks_can_be_off)
 run.case("the_hottest_function_is_named", the_hottest_function_is_named)
 run.case("recycled_code_keeps_its_names", recycled_code_keeps_its_names)
 run.case("a_sleeper_is_not_charged", a_sleeper_is_not_charged)

@@ -43,7 +43,8 @@ class Votes {
 
 class CodeReader {
  public:
-  explicit CodeReader(const Store& store) : store_(store), names_(store) {}
+  explicit CodeReader(const Store& store)
+      : store_(store), names_(store), waits_(names_) {}
 
   CodeFacts Read() {
     for (const StackSum& sum : SumStacks(store_)) Add(sum);
@@ -56,6 +57,7 @@ class CodeReader {
           return std::tie(b.self_ns, b.total_ns, a.process, a.name, a.file) <
                  std::tie(a.self_ns, a.total_ns, b.process, b.name, b.file);
         });
+    code_.waits = waits_.Take();
     return std::move(code_);
   }
 
@@ -64,17 +66,19 @@ class CodeReader {
 
   void Add(const StackSum& sum) {
     code_.approximate += sum.approximate;
+    names_.Of(sum.stack, places_);
+    const auto thread = store_.threads().find(sum.thread);
+    const uint32_t process =
+        thread == store_.threads().end() ? 0 : thread->second.process;
+    if (sum.waiting > 0)
+      waits_.Add(process, sum.thread, places_, sum.waiting_ns, sum.waiting);
     if (sum.running == 0) return;
     code_.sampled_ns += sum.running_ns;
     code_.samples += sum.running;
-    names_.Of(sum.stack, places_);
     if (places_.empty()) {
       code_.unknown_ns += sum.running_ns;
       return;
     }
-    const auto thread = store_.threads().find(sum.thread);
-    const uint32_t process =
-        thread == store_.threads().end() ? 0 : thread->second.process;
     const size_t leaf = FunctionOf(process, places_[0].function);
     At(leaf).self_ns += sum.running_ns;
     At(leaf).samples += sum.running;
@@ -121,6 +125,7 @@ class CodeReader {
 
   const Store& store_;
   StackNames names_;
+  WaitReader waits_;
   CodeFacts code_;
   std::unordered_map<uint64_t, size_t> places_of_;  // process, function
   std::vector<uint64_t> seen_in_;                   // by function: of sums_

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts/wait_facts.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -23,7 +24,7 @@ struct FunctionFacts {
   uint64_t samples = 0;   // behind self_ns
 };
 
-// What the samples of a run say of its CPU time.
+// What the samples of a run say of its CPU time, and of where it waits.
 //
 //  - The self times of all functions and unknown_ns sum to sampled_ns.
 //  - A trace that names more than kMostFunctions has the rest in one function
@@ -36,6 +37,8 @@ struct CodeFacts {
   uint64_t unknown_ns = 0;               // of that: the stack is not known
   uint64_t samples = 0;                  // behind sampled_ns
   uint64_t approximate = 0;              // of all samples
+  // Where threads slept, the longest first; at most WaitReader::kMost.
+  std::vector<WaitFacts> waits;
 };
 
 CodeFacts CodeOf(const Store& store);

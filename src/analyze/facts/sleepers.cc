@@ -111,8 +111,8 @@ class Wrappers {
 };
 
 // What each thread of the process waited for, as sentences.
-void AddSleepers(const Facts& facts, const ProcessFacts& process,
-                 int64_t at_ns, std::vector<std::string>& out) {
+void AddSleepers(const Facts& facts, const ProcessFacts& process, int64_t at_ns,
+                 std::vector<std::string>& out) {
   struct Waiters {
     bool main = false;
     std::vector<int32_t> others;
@@ -131,9 +131,8 @@ void AddSleepers(const Facts& facts, const ProcessFacts& process,
   for (const bool of_main : {true, false})
     for (const auto& [wait, who] : by_wait)
       if (who.main == of_main)
-        out.push_back(fmt::format("{} waited {}.",
-                                  CallThreads(process, of_main, who.others),
-                                  wait));
+        out.push_back(fmt::format(
+            "{} waited {}.", CallThreads(process, of_main, who.others), wait));
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ bool WaitsForThread(const Store& store, const ThreadFacts& thread);
 // somebody from outside or for a time: for events, connections, signals.
 bool WaitsToBeAsked(const Facts& facts, int64_t at_ns);
 
-// True if a thread that lived at `at_ns`, and was seen asleep, waited for another
-// thread, and all others that were seen asleep did so, too, or waited for a
-// process of the run.
+// True if a thread that lived at `at_ns`, and was seen asleep, waited for
+// another thread, and all others that were seen asleep did so, too, or waited
+// for a process of the run.
 bool WaitsForItself(const Facts& facts, int64_t at_ns);
 
 // The threads that lived at `at_ns`, and what each waited for, as sentences;

@@ -39,6 +39,9 @@ inline constexpr uint64_t kMinTicks = 10;
 inline constexpr double kSharedMachine = 0.25;
 inline constexpr double kHeldUp = 0.25;
 
+// Below this many cores, a run mostly waits.
+inline constexpr double kWaitingCores = 0.25;
+
 // Keeps pointers into facts.windows.
 Steady SteadyOf(const Facts& facts);
 

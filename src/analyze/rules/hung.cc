@@ -16,6 +16,7 @@
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
+#include "base/time.h"
 
 namespace sonde {
 namespace {
@@ -46,9 +47,15 @@ std::string AdviceOn(const ProcessFacts* process) {
       "server that does not answer; give such waits a time limit.",
       fmt::format("While it stands still, `{}` prints where each thread "
                   "stands.",
-                  python ? "sonde stacks " + pid
-                         : "gdb -p " + pid +
-                               " -batch -ex 'thread apply all bt'"));
+                  python
+                      ? "sonde stacks " + pid
+                      : "gdb -p " + pid + " -batch -ex 'thread apply all bt'"));
+}
+
+// A moment before whoever ended it began to: threads that stood still all the
+// time are there.
+int64_t LateIn(const Standstill& still) {
+  return still.to_ns - std::min((still.to_ns - still.from_ns) / 2, kNsPerSec);
 }
 
 // Of a run that never worked, only this is worth a word.
@@ -57,7 +64,7 @@ bool HangsFromTheStart(const Facts& facts, const Standstill& still) {
   const bool ended_well =
       store.Meta("ended_by") == "command" && store.Meta("exit") == "exit 0";
   return still.to_the_end && !ended_well &&
-         WaitsForItself(facts, still.to_ns - 1);
+         WaitsForItself(facts, LateIn(still));
 }
 
 }  // namespace
@@ -88,7 +95,7 @@ Outcome Hung(const Case& about) {
   const std::string length = FormatDuration(found->to_ns - found->from_ns);
   Finding f = FindingIn(found->from_ns, found->to_ns);
   // A service that nobody asks anything stands still, too.
-  const bool serves = WaitsToBeAsked(facts, found->to_ns - 1);
+  const bool serves = WaitsToBeAsked(facts, LateIn(*found));
   if (found->to_the_end && !serves) f.severity = Severity::kCritical;
   f.confidence = found->worked ? kSure : kSureOfIdle;
   f.summary =
@@ -113,7 +120,7 @@ Outcome Hung(const Case& about) {
   std::string sleepers;
   if (found->to_the_end)
     for (const std::string& one :
-         SleepersAt(facts, found->to_ns - 1, kMostSleepers))
+         SleepersAt(facts, LateIn(*found), kMostSleepers))
       sleepers += (sleepers.empty() ? "" : " ") + one;
   if (!sleepers.empty()) Say(f, std::move(sleepers));
   const ProcessFacts* const who = WhoStands(facts, *found);

@@ -70,9 +70,9 @@ void AddGain(const CoreJudge& judge, double time, double free, Finding& f) {
   // Beside others that use the rest there is nothing to gain by itself.
   if (free >= kWorthACore)
     f.gain = Gain{
-        share, fmt::format(
-                   "if this work spread over {:.3g} cores without loss{}",
-                   cores, judge.FreeIsKnown() ? "" : " and these are free")};
+        share,
+        fmt::format("if this work spread over {:.3g} cores without loss{}",
+                    cores, judge.FreeIsKnown() ? "" : " and these are free")};
   f.severity =
       share >= kCriticalGain ? Severity::kCritical : Severity::kWarning;
 }

@@ -9,6 +9,7 @@ namespace sonde {
 
 Outcome CpuBound(const Case& about);
 Outcome Hung(const Case& about);
+Outcome Waiting(const Case& about);
 Outcome OneCoreBound(const Case& about);
 Outcome DiskBound(const Case& about);
 Outcome SmallFiles(const Case& about);

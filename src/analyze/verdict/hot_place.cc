@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analyze/rules/weigh.h"
 #include "base/text.h"
@@ -16,9 +17,85 @@ constexpr double kMinShare = 0.05;
 constexpr std::string_view kAboutCpu[] = {
     "cpu_bound", "one_core_bound", "interpreter_bound", "oversubscribed"};
 
+// Where each thread stood longest, for at most this many.
+constexpr size_t kMostThreads = 4;
+// Of the time the finding is about.
+constexpr double kStood = 0.5;
+
+// A hang: where threads stand. Those that wait for another thread's end, or in
+// no line of the program's own, come last: the others are what they wait for.
+void PutStands(const Facts& facts, Finding& finding) {
+  std::vector<const WaitFacts*> stands;
+  const double least =
+      kStood * static_cast<double>(finding.to_ns - finding.from_ns);
+  for (const WaitFacts& wait : facts.code.waits)
+    if ((wait.own.known() || wait.library.known()) &&
+        static_cast<double>(wait.ns) >= least)
+      stands.push_back(&wait);
+  const auto later = [](const WaitFacts& wait) {
+    return wait.kind == WaitKind::kThread || !wait.own.known();
+  };
+  std::stable_sort(stands.begin(), stands.end(),
+                   [&](const WaitFacts* a, const WaitFacts* b) {
+                     return later(*a) < later(*b);
+                   });
+  if (stands.size() > kMostThreads) stands.resize(kMostThreads);
+  std::string text;
+  for (const WaitFacts* const wait : stands) {
+    const ProcessFacts* const p = facts.FindProcess(wait->process);
+    const ThreadFacts* const t = facts.FindThread(wait->process, wait->thread);
+    if (p == nullptr || t == nullptr) continue;
+    std::string who = CallThread(*p, *t);
+    who[0] = 'T';
+    text += fmt::format("{}{} stood in {}.", text.empty() ? "" : " ", who,
+                        CallWaitPlace(*wait));
+    if (!finding.where.function.empty()) continue;
+    const CodeLine& at = wait->own.known() ? wait->own : wait->library;
+    finding.where.function = at.function;
+    finding.where.file = at.file;
+    finding.where.line = at.line;
+  }
+  if (!text.empty())
+    finding.evidence.insert(
+        finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
+        {std::move(text), finding.from_ns, finding.to_ns});
+}
+
+// Input: where the program waits longest for what others deliver.
+void PutWaitForInput(const Facts& facts, Finding& finding) {
+  for (const WaitFacts& wait : facts.code.waits) {
+    const bool data =
+        wait.kind == WaitKind::kQueue || wait.kind == WaitKind::kFile ||
+        wait.kind == WaitKind::kSocket || wait.kind == WaitKind::kEvent;
+    const ThreadFacts* const t = facts.FindThread(wait.process, wait.thread);
+    const ProcessFacts* const p = facts.FindProcess(wait.process);
+    if (!data || !wait.own.known() || t == nullptr || p == nullptr ||
+        t->row.tid != p->row.pid)
+      continue;
+    const double share = std::min(
+        1.0, static_cast<double>(wait.ns) /
+                 std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
+    if (share < kMinShare) return;
+    finding.evidence.insert(
+        finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
+        {fmt::format("The main thread of {} waited {} for {} of the time, in "
+                     "{}.",
+                     CallProcess(*p), PhraseOf(wait.kind), FormatShare(share),
+                     CallWaitPlace(wait)),
+         facts.run.begin_ns, facts.run.end_ns});
+    PutNumber(finding, "waited_in_function", share, Unit::kShare);
+    finding.where.function = wait.own.function;
+    finding.where.file = wait.own.file;
+    finding.where.line = wait.own.line;
+    return;
+  }
+}
+
 }  // namespace
 
 void PutHotPlace(const Facts& facts, Finding& finding) {
+  if (finding.rule == "hung") PutStands(facts, finding);
+  if (finding.rule == "input_bound") PutWaitForInput(facts, finding);
   if (std::find(std::begin(kAboutCpu), std::end(kAboutCpu), finding.rule) ==
       std::end(kAboutCpu))
     return;

@@ -6,9 +6,10 @@
 
 namespace sonde {
 
-// Adds to a finding about CPU time where in the code that time goes: the
-// function of its process that has most of it. Adds nothing to other findings,
-// nor where too little was sampled to say.
+// Adds to a finding where in the code it is. About CPU time: the function of
+// its process that has most of it; a hang: where threads stand; input: where
+// the main thread waits for data. Adds nothing to other findings, nor where too
+// little was sampled to say.
 void PutHotPlace(const Facts& facts, Finding& finding);
 
 }  // namespace sonde

@@ -16,8 +16,6 @@
 namespace sonde {
 namespace {
 
-// Below this many cores, a run mostly waits.
-constexpr double kWaitingCores = 0.25;
 // Threads that are blocked for so much of the time are told of, whatever else
 // holds the program up.
 constexpr double kBlockedToo = 0.1;

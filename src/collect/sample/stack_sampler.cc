@@ -45,10 +45,11 @@ SourceState CheckStacks() {
 
 bool LooksLikePython(pid_t pid) {
   char path[256];
-  const ssize_t n = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path,
-                               sizeof(path));
-  return n > 0 && std::string_view(path, static_cast<size_t>(n))
-                          .find("python") != std::string_view::npos;
+  const ssize_t n =
+      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
+  return n > 0 &&
+         std::string_view(path, static_cast<size_t>(n)).find("python") !=
+             std::string_view::npos;
 }
 
 constexpr SourceInfo kStackSources[] = {
@@ -232,9 +233,8 @@ void StackSampler::LookAt(Program& program, int64_t now_ns) {
     const auto seen = thread.Look(now_ns, run_.budget, buffer_);
     using Seen = WatchedThread::Seen;
     one.rest.Again(seen == Seen::kStill, most);
-    one.asleep_cpu_ns = seen == Seen::kStill || seen == Seen::kSleeps
-                            ? program.cpu_ns
-                            : -1;
+    one.asleep_cpu_ns =
+        seen == Seen::kStill || seen == Seen::kSleeps ? program.cpu_ns : -1;
     if (seen == Seen::kStill) {
       if (now_ns - thread.told_ns() >= kTellSleepNs) PutSlept(now_ns, thread);
       continue;
@@ -244,11 +244,9 @@ void StackSampler::LookAt(Program& program, int64_t now_ns) {
     if (seen == Seen::kSleeps) sleeping_.push_back(&thread);
   }
   // A thread that was not asked in this look may have run.
-  program.asleep =
-      std::all_of(program.threads.begin(), program.threads.end(),
-                  [&](const Watched& one) {
-                    return one.asleep_cpu_ns == program.cpu_ns;
-                  });
+  program.asleep = std::all_of(
+      program.threads.begin(), program.threads.end(),
+      [&](const Watched& one) { return one.asleep_cpu_ns == program.cpu_ns; });
   if ((!running_.empty() || !sleeping_.empty()) && !ReadStacks(program, now_ns))
     Forget(program, now_ns);
 }
@@ -304,8 +302,8 @@ uint32_t StackSampler::StackOf(const WatchedThread& thread,
   return frames_.empty() ? 0 : run_.out.AddStack(frames_);
 }
 
-void StackSampler::PutRan(int64_t now_ns, WatchedThread& thread,
-                          uint32_t stack, uint8_t flags) {
+void StackSampler::PutRan(int64_t now_ns, WatchedThread& thread, uint32_t stack,
+                          uint8_t flags) {
   Sample sample;
   sample.weight_ns = thread.TakeRan();
   if (sample.weight_ns == 0) return;

@@ -45,8 +45,8 @@ bool WatchedThread::Ask(int64_t now_ns, FdBudget& budget,
       schedstat_.kept() ? "" : Path(pid_, tid_, "schedstat").text, budget,
       buffer));
   if (!now) return false;
-  has_run = !asked_ || now->slices != last_.slices ||
-            now->run_ns != last_.run_ns;
+  has_run =
+      !asked_ || now->slices != last_.slices || now->run_ns != last_.run_ns;
   if (asked_) {
     const auto more = [](uint64_t a, uint64_t b) { return b > a ? b - a : 0; };
     const uint64_t ran = more(last_.run_ns, now->run_ns);

@@ -94,9 +94,9 @@ class Texts {
                     now.begin() + kObjectType, now.end()))
       return false;
     if (FieldAt<int64_t>(now, kTextHash) != -1) return true;
-    const auto asked = std::find_if(
-        asked_.begin(), asked_.end(),
-        [&](const auto& one) { return one.first == address; });
+    const auto asked =
+        std::find_if(asked_.begin(), asked_.end(),
+                     [&](const auto& one) { return one.first == address; });
     if (asked != asked_.end()) return asked->second == text;
     asked_.emplace_back(address, ReadStr(memory_, layout_, address, max_chars));
     return asked_.back().second == text;
@@ -168,12 +168,11 @@ void PythonCodes::FindKnown(ProcessMemory& memory, const FoundPython& python,
   auto head = pieces_.begin();
   for (const PythonCode*& code : found_) {
     if (code == nullptr) continue;
-    const bool same =
-        read &&
-        texts.Same(code->name_at, code->name_head, head[0].out, code->function,
-                   kMostNameChars) &&
-        texts.Same(code->file_at, code->file_head, head[1].out, code->file,
-                   kMostFileChars);
+    const bool same = read &&
+                      texts.Same(code->name_at, code->name_head, head[0].out,
+                                 code->function, kMostNameChars) &&
+                      texts.Same(code->file_at, code->file_head, head[1].out,
+                                 code->file, kMostFileChars);
     head += 2;
     if (!same) code = nullptr;
   }

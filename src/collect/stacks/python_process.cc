@@ -150,13 +150,14 @@ void PythonProcess::ListThreads(const std::vector<pid_t>& own_tids,
                                 int64_t now_ns) {
   listed_ns_ = now_ns;
   known_.clear();
-  ForEachThread([&](uint64_t interpreter, uint64_t address,
-                    const PythonThread& thread) {
-    // Of a thread with states in several interpreters, the one in the oldest.
-    if (thread.own_tid != 0)
-      known_.insert_or_assign(thread.own_tid, Known{interpreter, address});
-    return known_.size() < kMostThreads;
-  });
+  ForEachThread(
+      [&](uint64_t interpreter, uint64_t address, const PythonThread& thread) {
+        // Of a thread with states in several interpreters, the one in the
+        // oldest.
+        if (thread.own_tid != 0)
+          known_.insert_or_assign(thread.own_tid, Known{interpreter, address});
+        return known_.size() < kMostThreads;
+      });
   for (const pid_t tid : own_tids) known_.try_emplace(tid);
 }
 
@@ -169,9 +170,9 @@ bool PythonProcess::SampleThread(pid_t own_tid, PythonThread& out) {
     return false;
   // One that was given up has been taken out of the list.
   const PythonLayout& at = python_.layout;
-  if (memory_.Word(previous != 0 ? previous + at.thread_next
-                                 : known.interpreter + at.threads) !=
-      known.address)
+  if (memory_.Word(previous != 0
+                       ? previous + at.thread_next
+                       : known.interpreter + at.threads) != known.address)
     return false;
   const RawStack raw = Walk(known.address);
   const bool named = Resolve(raw, codes_, out.frames);
@@ -243,8 +244,8 @@ std::optional<uint64_t> PythonProcess::FirstFrame(uint64_t thread,
   uint8_t first[8], chunk[24] = {};  // begin, top, end
   const ProcessMemory::Piece pieces[] = {
       {thread + at.frame, first},
-      {thread + at.stack_chunk, at.stack_chunk != 0 ? std::span<uint8_t>(chunk)
-                                                    : std::span<uint8_t>()}};
+      {thread + at.stack_chunk,
+       at.stack_chunk != 0 ? std::span<uint8_t>(chunk) : std::span<uint8_t>()}};
   if (memory_.ReadPieces(pieces) != 0) return std::nullopt;
   std::optional<uint64_t> frame = FieldAt<uint64_t>(first, 0);
   if (at.has_cframe && *frame != 0)

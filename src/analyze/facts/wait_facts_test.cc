@@ -1,0 +1,74 @@
+#include "analyze/facts/wait_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/facts/made_text.h"
+
+namespace sonde {
+namespace {
+
+constexpr std::string_view kRun =
+    "process 1 pid=10 name=python3 start=0 end=10s exit=0\n"
+    "thread 1 process=1 tid=10 start=0 end=10s\n"
+    "thread 2 process=1 tid=11 start=0 end=10s\n"
+    "frame 1 function=load file=/home/u/train.py line=31\n"
+    "frame 2 function=Queue.get file=/usr/lib/python3.11/queue.py line=171\n"
+    "frame 3 function=Condition.wait file=/usr/lib/python3.11/threading.py "
+    "line=320\n"
+    "frame 4 function=futex file=[kernel]\n"
+    "frame 5 function=Thread.join file=/usr/lib/python3.11/threading.py "
+    "line=1112\n"
+    "stack 1 frame=1\n"
+    "stack 2 parent=1 frame=2\n"
+    "stack 3 parent=2 frame=3\n"
+    "stack 4 parent=3 frame=4\n"
+    "stack 5 parent=1 frame=5\n"
+    "stack 6 parent=5 frame=4\n"
+    "stack 7 parent=1 frame=4\n"
+    "stack 8 frame=4\n"
+    "stack 9 frame=3\n"
+    "stack 10 parent=9 frame=4\n";
+
+std::vector<WaitFacts> WaitsOf(std::string_view samples) {
+  return FactsOfText(kRun, samples).code.waits;
+}
+
+TEST(WaitFacts, AQueueAJoinAndALockAreToldApart) {
+  const auto waits = WaitsOf(
+      "sample 1s thread=1 stack=4 weight=3s waiting\n"
+      "sample 2s thread=1 stack=6 weight=2s waiting\n"
+      "sample 3s thread=1 stack=7 weight=1s waiting\n");
+  ASSERT_EQ(waits.size(), 3u);
+  EXPECT_EQ(waits[0].kind, WaitKind::kQueue);
+  EXPECT_EQ(waits[1].kind, WaitKind::kThread);
+  EXPECT_EQ(waits[2].kind, WaitKind::kLock);
+  EXPECT_EQ(CallWaitPlace(waits[0]),
+            "load (train.py:31), in Queue.get (queue.py:171)");
+  EXPECT_EQ(CallWaitPlace(waits[2]), "load (train.py:31)");
+  EXPECT_EQ(waits[0].ns, 3'000'000'000u);
+  EXPECT_EQ(waits[0].call, "futex");
+}
+
+TEST(WaitFacts, WaitsOfOneThreadAtOnePlaceAreOne) {
+  const auto waits = WaitsOf(
+      "sample 1s thread=1 stack=4 weight=1s waiting\n"
+      "sample 2s thread=1 stack=4 weight=1s waiting\n"
+      "sample 2s thread=2 stack=4 weight=1s waiting\n"
+      "sample 3s thread=1 stack=4 weight=9s\n");
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].ns, 2'000'000'000u) << "running is no waiting";
+  EXPECT_EQ(waits[0].samples, 2u);
+  EXPECT_EQ(waits[1].thread, 2u);
+}
+
+TEST(WaitFacts, WithoutCodeOfTheProgramTheInnermostIsShown) {
+  const auto waits = WaitsOf(
+      "sample 1s thread=1 stack=10 weight=2s waiting\n"
+      "sample 1s thread=2 stack=8 weight=1s waiting\n");
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(CallWaitPlace(waits[0]), "Condition.wait (threading.py:320)");
+  EXPECT_EQ(CallWaitPlace(waits[1]), "futex");
+}
+
+}  // namespace
+}  // namespace sonde
