@@ -301,10 +301,14 @@ TEST(Maps, EachLineThatIsOneIsRead) {
   EXPECT_EQ(maps[0].end, 0x41f000u);
   EXPECT_EQ(maps[0].path, "/opt/my python");
   EXPECT_FALSE(maps[0].writable);
+  EXPECT_FALSE(maps[0].executable);
+  EXPECT_EQ(maps[0].inode, 1234u);
   EXPECT_EQ(maps[1].offset, 0x1f000u);
   EXPECT_TRUE(maps[1].writable);
   EXPECT_EQ(maps[1].path, "");
   EXPECT_EQ(maps[2].path, "[vdso]");
+  EXPECT_TRUE(maps[2].executable);
+  EXPECT_EQ(maps[2].inode, 0u);
 }
 
 }  // namespace

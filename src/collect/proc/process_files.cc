@@ -209,9 +209,11 @@ std::vector<Mapping> ParseMaps(std::string_view text) {
     if (dash == std::string_view::npos || rights.size() != 4 ||
         !ParseHex(range.substr(0, dash), &one.begin) ||
         !ParseHex(range.substr(dash + 1), &one.end) || one.end <= one.begin ||
-        !ParseHex(in.Word(), &one.offset) || !in.SkipWords(2))
+        !ParseHex(in.Word(), &one.offset) || !in.SkipWords(1) ||
+        !in.Number(&one.inode))
       continue;
     one.writable = rights[1] == 'w';
+    one.executable = rights[2] == 'x';
     in.SkipSpaces();
     one.path = in.rest();
     out.push_back(one);

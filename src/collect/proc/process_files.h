@@ -76,6 +76,8 @@ struct Mapping {
   uint64_t end = 0;
   uint64_t offset = 0;  // in the file
   bool writable = false;
+  bool executable = false;
+  uint64_t inode = 0;  // 0: no file
   std::string_view path;
 };
 std::vector<Mapping> ParseMaps(std::string_view text);

@@ -1,11 +1,13 @@
 #include "collect/stacks/elf_file.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace sonde {
 namespace {
@@ -16,6 +18,14 @@ constexpr size_t kMostPlaces = 64;
 constexpr uint64_t kElfPageMask = ~uint64_t{4095};
 constexpr unsigned char kOurByteOrder =
     std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+
+std::string Hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes)
+    fmt::format_to(std::back_inserter(text), "{:02x}",
+                   static_cast<unsigned char>(byte));
+  return text;
+}
 
 }  // namespace
 
@@ -28,7 +38,7 @@ Result<ElfFile> ElfFile::Open(Fd fd, const std::string& name) {
       header.e_ident[EI_DATA] != kOurByteOrder)
     return Error{Error::Kind::kCorrupt, name + ": not a 64-bit ELF file"};
   file.machine_ = header.e_machine;
-  if (!file.FindFirstLoad(header))
+  if (!file.ReadSegments(header))
     return Error{Error::Kind::kCorrupt, name + ": nothing in it can be loaded"};
   // Without sections, as some packers leave a program, nothing is found.
   if (!file.ReadSections(header)) file.sections_.clear();
@@ -49,21 +59,49 @@ bool ElfFile::ReadAt(uint64_t offset, void* out, size_t size) const {
   return true;
 }
 
-bool ElfFile::FindFirstLoad(const Elf64_Ehdr& header) {
+bool ElfFile::ReadSegments(const Elf64_Ehdr& header) {
   if (header.e_phentsize != sizeof(Elf64_Phdr) ||
       header.e_phnum > kMostSegments)
     return false;
-  std::vector<Elf64_Phdr> segments(header.e_phnum);
-  if (!ReadAt(header.e_phoff, segments.data(),
-              segments.size() * sizeof(Elf64_Phdr)))
+  segments_.resize(header.e_phnum);
+  if (!ReadAt(header.e_phoff, segments_.data(),
+              segments_.size() * sizeof(Elf64_Phdr)))
     return false;
-  for (const Elf64_Phdr& segment : segments) {
+  for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type != PT_LOAD) continue;
     first_load_ = {segment.p_offset & kElfPageMask,
                    segment.p_vaddr & kElfPageMask};
     return true;
   }
   return false;
+}
+
+std::string ElfFile::BuildId() const {
+  std::string notes;
+  for (const Elf64_Phdr& segment : segments_) {
+    if (segment.p_type != PT_NOTE || segment.p_filesz > kMostNoteBytes)
+      continue;
+    notes.resize(segment.p_filesz);
+    if (!ReadAt(segment.p_offset, notes.data(), notes.size())) continue;
+    // Each note is a head, its owner's name and its content, both padded.
+    const uint64_t align = segment.p_align == 8 ? 8 : 4;
+    uint64_t at = 0;
+    while (notes.size() - at >= sizeof(Elf64_Nhdr)) {
+      Elf64_Nhdr note;
+      std::memcpy(&note, notes.data() + at, sizeof(note));
+      const uint64_t name = at + sizeof(note);
+      const uint64_t content =
+          (name + note.n_namesz + align - 1) & ~(align - 1);
+      const uint64_t end = content + note.n_descsz;
+      if (end > notes.size()) break;
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(notes.data() + name, "GNU", 4) == 0 &&
+          note.n_descsz <= kMostBuildIdBytes)
+        return Hex(std::string_view(notes).substr(content, note.n_descsz));
+      at = std::min<uint64_t>((end + align - 1) & ~(align - 1), notes.size());
+    }
+  }
+  return {};
 }
 
 bool ElfFile::ReadSections(const Elf64_Ehdr& header) {

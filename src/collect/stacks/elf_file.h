@@ -29,6 +29,8 @@ class ElfFile {
   static constexpr size_t kMostSections = 4096;
   static constexpr size_t kMostSegments = 512;
   static constexpr uint64_t kMostTableBytes = 128 << 20;
+  static constexpr uint64_t kMostNoteBytes = 64 << 10;
+  static constexpr size_t kMostBuildIdBytes = 64;
 
   // `name` is for errors. kCorrupt if the bytes are no such file.
   static Result<ElfFile> Open(Fd fd, const std::string& name);
@@ -43,15 +45,22 @@ class ElfFile {
   };
   const Load& first_load() const { return first_load_; }
 
+  const std::vector<Elf64_Phdr>& segments() const { return segments_; }
+  // What the linker called this very file: hexadecimal digits, empty if it has
+  // no such name.
+  std::string BuildId() const;
+
   // Of a variable that the file defines, from .dynsym, else from .symtab.
   std::optional<uint64_t> VariableAddress(std::string_view name) const;
   std::optional<uint64_t> SectionAddress(std::string_view name) const;
+
+  int fd() const { return fd_.get(); }
 
  private:
   explicit ElfFile(Fd fd) : fd_(std::move(fd)) {}
 
   bool ReadAt(uint64_t offset, void* out, size_t size) const;
-  bool FindFirstLoad(const Elf64_Ehdr& header);
+  bool ReadSegments(const Elf64_Ehdr& header);
   bool ReadSections(const Elf64_Ehdr& header);
   std::vector<uint64_t> PlacesOf(std::string_view name,
                                  const Elf64_Shdr& strings) const;
@@ -61,6 +70,7 @@ class ElfFile {
   Fd fd_;
   uint16_t machine_ = 0;
   Load first_load_;
+  std::vector<Elf64_Phdr> segments_;
   std::vector<Elf64_Shdr> sections_;
   uint32_t names_section_ = 0;
 };

@@ -1,8 +1,6 @@
 #include "collect/stacks/python_finder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +14,7 @@
 #include "collect/proc/process_files.h"
 #include "collect/proc/text_scanner.h"
 #include "collect/stacks/elf_file.h"
+#include "collect/stacks/mapped_file.h"
 
 namespace sonde {
 namespace {
@@ -36,23 +35,6 @@ Error CannotRead(pid_t pid, const std::string& what) {
           fmt::format("process {} runs {}: sonde reads the stacks of CPython "
                       "3.{} to 3.{}, x86-64, with the GIL",
                       pid, what, kFirstPythonMinor, kLastPythonMinor)};
-}
-
-// The very file that is mapped, or the one that has its name where the process
-// is. Only what is a regular file is opened; nothing else is touched.
-Fd OpenMapped(pid_t pid, const Mapping& mapping) {
-  const std::string exact = fmt::format("/proc/{}/map_files/{:x}-{:x}", pid,
-                                        mapping.begin, mapping.end);
-  // The way through map_files is a link, and root's alone.
-  const Fd place(::open(exact.c_str(), O_PATH | O_CLOEXEC));
-  struct stat st = {};
-  if (place.valid() && ::fstat(place.get(), &st) == 0 && S_ISREG(st.st_mode)) {
-    const std::string own = fmt::format("/proc/self/fd/{}", place.get());
-    Fd fd(::open(own.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (fd.valid()) return fd;
-  }
-  const std::string path = fmt::format("/proc/{}/root{}", pid, mapping.path);
-  return OpenRegular(AT_FDCWD, path.c_str(), O_RDONLY);
 }
 
 std::string ProgramOf(pid_t pid) {

@@ -1,0 +1,37 @@
+#ifndef SONDE_COLLECT_UNWIND_EH_FRAME_H_
+#define SONDE_COLLECT_UNWIND_EH_FRAME_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "collect/unwind/code_file.h"
+#include "collect/unwind/unwind_row.h"
+
+namespace sonde {
+
+// Looks up places of code in the tables that compilers leave for exceptions,
+// .eh_frame, by the sorted list of functions in .eh_frame_hdr.
+//
+//  - Nothing is read but what one place needs: some hundred bytes.
+//  - Of a function whose entry is longer than kMostEntryBytes the table is bad.
+//
+// One thread.
+class EhFrame {
+ public:
+  static constexpr uint64_t kMostEntryBytes = 64 << 10;
+
+  // `address` is that of an instruction, in the terms of the file.
+  UnwindRow Find(const CodeFile& file, uint64_t address);
+
+ private:
+  bool ReadEntry(const CodeFile& file, uint64_t address,
+                 std::vector<uint8_t>& body);
+
+  // Bytes of the entry behind its length; kept to save allocations.
+  std::vector<uint8_t> function_;
+  std::vector<uint8_t> common_;
+};
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_UNWIND_EH_FRAME_H_
