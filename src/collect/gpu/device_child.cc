@@ -1,12 +1,8 @@
 #include "collect/gpu/device_child.h"
 
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +12,7 @@
 #include <cstring>
 
 #include "base/time.h"
+#include "collect/proc/leave_parent.h"
 #include "collect/sample/ticks.h"
 
 namespace sonde {
@@ -88,28 +85,6 @@ void Put(DeviceSlot& slot, bool answered, const DeviceReading& reading,
   slot.version.store(version + 1, std::memory_order_release);
 }
 
-// Nothing of the collector's may be kept open by a library that hangs, least of
-// all the lock that says that the session lives.
-void LeaveAll() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::prctl(PR_SET_NAME, "sonde-devices");
-  // A library that crashes leaves nothing in the user's directory.
-  ::prctl(PR_SET_DUMPABLE, 0);
-  const rlimit none = {0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);
-  const int null = ::open("/dev/null", O_RDWR);
-  for (const int fd : {0, 1, 2})
-    if (null == -1)
-      ::close(fd);
-    else
-      ::dup2(null, fd);
-  if (::syscall(SYS_close_range, 3u, ~0u, 0u) == 0) return;
-  rlimit limit = {};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  for (rlim_t fd = 3; fd < std::min<rlim_t>(limit.rlim_cur, 1 << 20); ++fd)
-    ::close(static_cast<int>(fd));
-}
-
 [[noreturn]] void Serve(DevicePage& page, const DeviceMaker& maker,
                         const std::string& root, double rate_hz) {
   std::string why;
@@ -159,8 +134,7 @@ std::unique_ptr<DeviceChild> DeviceChild::Start(const DeviceMaker& maker,
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
-    LeaveAll();
-    if (::getppid() != parent) ::_exit(1);  // it died before we asked
+    LeaveParent(parent, "sonde-devices");
     Serve(*page, maker, root, rate_hz);
   }
   if (pid > 0) return std::unique_ptr<DeviceChild>(new DeviceChild(page, pid));
