@@ -109,6 +109,7 @@ bool EhFrame::ReadEntry(const CodeFile& file, uint64_t address,
       length < sizeof(uint32_t) || length > kMostEntryBytes)
     return false;
   body.resize(length);
+  bytes_read_ += length;
   return file.Read(address + sizeof(length), body);
 }
 

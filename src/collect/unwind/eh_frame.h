@@ -23,6 +23,9 @@ class EhFrame {
   // `address` is that of an instruction, in the terms of the file.
   UnwindRow Find(const CodeFile& file, uint64_t address);
 
+  // Of entries, since the beginning: what the work was.
+  uint64_t bytes_read() const { return bytes_read_; }
+
  private:
   bool ReadEntry(const CodeFile& file, uint64_t address,
                  std::vector<uint8_t>& body);
@@ -30,6 +33,7 @@ class EhFrame {
   // Bytes of the entry behind its length; kept to save allocations.
   std::vector<uint8_t> function_;
   std::vector<uint8_t> common_;
+  uint64_t bytes_read_ = 0;
 };
 
 }  // namespace sonde

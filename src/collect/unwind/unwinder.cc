@@ -45,6 +45,7 @@ struct Unwinder::Walk {
   bool exact_pc = true;  // of the frame to come: it is no return address
   bool guessed = false;
   size_t new_rows = 0;
+  uint64_t bytes_before = 0;  // that were read from tables
 
   Step Stop(UnwindEnd end) {
     out.end = end;
@@ -182,7 +183,7 @@ Unwinder::Step Unwinder::ByFramePointer(Walk& walk) {
   return Step::kNext;
 }
 
-// Null if the walk has had its share of new places.
+// Null if the walk has had its share of work.
 const UnwindRow* Unwinder::RowAt(Walk& walk, const ProcessCode::Place& place) {
   const uint64_t mixed =
       (place.address ^ uint64_t{place.file->number()} << 40) *
@@ -191,7 +192,9 @@ const UnwindRow* Unwinder::RowAt(Walk& walk, const ProcessCode::Place& place) {
   static_assert(kRows == 1 << 14, "the upper 14 bits");
   if (kept.address == place.address && kept.file == place.file->number())
     return &kept.row;
-  if (++walk.new_rows > kMostNewRows) return nullptr;
+  if (++walk.new_rows > kMostNewRows ||
+      tables_.bytes_read() - walk.bytes_before > kMostTableBytes)
+    return nullptr;
   ++lookups_;
   walk.code.files().KeepOpen(*place.file);
   kept.row = tables_.Find(*place.file, place.address);
@@ -206,6 +209,7 @@ void Unwinder::Unwind(ProcessCode& code, const Registers& registers,
   out.end = UnwindEnd::kUnknownRegister;
   if (!registers.Knows(kRip) || !registers.Knows(kRsp)) return;
   Walk walk{code, stack, registers, out};
+  walk.bytes_before = tables_.bytes_read();
   for (;;) {
     const uint64_t pc = walk.registers[kRip];
     // The instruction of a call is before the place that it returns to, which

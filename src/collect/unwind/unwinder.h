@@ -40,7 +40,7 @@ enum class UnwindEnd : uint8_t {
   kNoTable,          // no table tells of this place, and no frame pointer helps
   kBadTable,         // the table makes no sense or is not understood
   kUnknownRegister,  // the value of a register that is needed is not known
-  kTooDeep,          // after kMostFrames
+  kTooDeep,          // after kMostFrames, or too much work
 };
 inline constexpr size_t kUnwindEnds = 7;
 
@@ -60,19 +60,19 @@ struct NativeStack {
 //
 //  - Every frame that is told was found by a rule; what is not known ends the
 //    stack and says why.
-//  - The rules of the last kRows places are kept, so that a place costs a
-//  search
-//    in tables only when it is new. The work of one stack is limited: by
-//    kMostFrames, and by what EhFrame reads for each.
+//  - The rules of the last kRows places are kept: only a place that is new
+//    costs a search in tables. The work of one stack is limited, whatever the
+//    tables say: a few milliseconds at most.
 //
 // One thread. For the processes of all ProcessCode that share one CodeFiles.
 class Unwinder {
  public:
   static constexpr size_t kMostFrames = 1024;
   static constexpr size_t kRows = 16384;  // a power of two
-  // Frames of one stack that may need a table that is not kept; that many new
-  // places are in no stack that recurs.
+  // New places in one stack, and bytes of tables that are read for them. A
+  // stack that needs more is somebody's attempt to keep us busy.
   static constexpr size_t kMostNewRows = 256;
+  static constexpr size_t kMostTableBytes = 128 << 10;
 
   Unwinder() : rows_(kRows) {}
 
