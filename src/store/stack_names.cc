@@ -20,16 +20,16 @@ std::string_view LanguageOf(const StackFrame& frame, std::string_view file) {
 
 }  // namespace
 
-void StackNames::Of(uint32_t stack, std::vector<StackPlace>& out) {
+void StackNames::Of(uint32_t stack, std::vector<StackPlace>& out, size_t most) {
   out.clear();
   // A file can say that a stack was called from itself.
-  for (size_t i = 0; i < kMostPlaces && out.size() < kMostPlaces; ++i) {
+  for (size_t i = 0; i < most && out.size() < most; ++i) {
     const StackNode* const node = store_.stacks().Find(stack);
     if (node == nullptr) return;
     const std::vector<StackPlace>& places = OfFrame(node->frame);
     out.insert(out.end(), places.begin(),
                places.begin() + static_cast<ptrdiff_t>(std::min(
-                                    places.size(), kMostPlaces - out.size())));
+                                    places.size(), most - out.size())));
     stack = node->parent;
   }
 }

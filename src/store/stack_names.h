@@ -40,9 +40,10 @@ class StackNames {
 
   explicit StackNames(const Store& store) : store_(store) {}
 
-  // The places of a stack, innermost first, into `out`; none for a stack that
-  // is not known.
-  void Of(uint32_t stack, std::vector<StackPlace>& out);
+  // The places of a stack, innermost first, into `out`, at most `most`; none
+  // for a stack that is not known.
+  void Of(uint32_t stack, std::vector<StackPlace>& out,
+          size_t most = kMostPlaces);
 
   const std::vector<Function>& functions() const { return functions_; }
 

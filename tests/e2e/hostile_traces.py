@@ -333,6 +333,19 @@ def many_sums():
     return many(SAMPLE_SUMS, lambda i: varints(i, i, 0, 1, 1), 1_000_000)
 
 
+def deep_samples():
+    """Stacks of 4000 functions, a quarter of a million that differ at the end."""
+    deep, stacks = 4000, 250_000
+    return trace(
+        (STRINGS, strings(1, [b"f%d" % i for i in range(deep)])),
+        (STACKS, rows([varints(1, i, i) for i in range(1, deep + 1)] +
+                      [varints(2, i, i - 1, i) for i in range(1, deep + 1)] +
+                      [varints(2, deep + i, deep, 1 + i % deep)
+                       for i in range(1, stacks + 1)])),
+        (SAMPLE_SUMS, rows([varints(0, deep + i, 0, 1, i)
+                            for i in range(1, stacks + 1)])))
+
+
 def wide_ticks():
     """Ticks of many groups, each as long as the whole run."""
     groups = range(2, 5000)
@@ -411,6 +424,7 @@ BOMBS = {
     "many_symbols": many_symbols,
     "many_missing": many_missing,
     "many_sums": many_sums,
+    "deep_samples": deep_samples,
     "wide_ticks": wide_ticks,
     "too_many_values": too_many_values,
     "many_frames": many_frames,

@@ -66,7 +66,9 @@ class CodeReader {
 
   void Add(const StackSum& sum) {
     code_.approximate += sum.approximate;
-    names_.Of(sum.stack, places_);
+    names_.Of(sum.stack, places_,
+              steps_ < kMostSteps ? StackNames::kMostPlaces : 1);
+    steps_ += places_.size();
     const auto thread = store_.threads().find(sum.thread);
     const uint32_t process =
         thread == store_.threads().end() ? 0 : thread->second.process;
@@ -86,7 +88,6 @@ class CodeReader {
     threads_.Add(leaf, sum.thread, sum.running_ns);
     ++sums_;
     for (size_t i = 0; i < places_.size(); ++i) {
-      if (i > 0 && ++steps_ > kMostSteps) break;
       const size_t at = FunctionOf(process, places_[i].function);
       if (seen_in_[at] == sums_) continue;  // it called itself
       seen_in_[at] = sums_;
