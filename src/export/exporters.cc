@@ -4,8 +4,8 @@ namespace sonde {
 
 // Each is the end of a file of this folder.
 using Export = Result<ExportSummary>(const Store&, const ExportOptions&);
-Export ExportChrome, ExportCsv, ExportFolded, ExportPai, ExportSqlite,
-    ExportText;
+Export ExportChrome, ExportCsv, ExportFlame, ExportFolded, ExportPai,
+    ExportSqlite, ExportText;
 
 std::span<const ExportFormat> ExportFormats() {
   static constexpr ExportFormat kFormats[] = {
@@ -13,6 +13,8 @@ std::span<const ExportFormat> ExportFormats() {
        false, ExportChrome},
       {"csv", "a directory of CSV files, or one of them by --table", "-csv",
        true, ExportCsv},
+      {"flame", "a picture of the CPU time by stack, in SVG", ".svg", false,
+       ExportFlame},
       {"folded", "stacks with their time, for flame graphs", ".folded", false,
        ExportFolded},
       {"pai", "what OpenPAI's profiler writes: CSV, advice, pictures", "-pai",

@@ -10,7 +10,6 @@
 #include "export/output.h"
 #include "store/stack_names.h"
 #include "store/stack_sums.h"
-#include "trace/work.h"
 
 namespace sonde {
 namespace {
@@ -24,30 +23,11 @@ std::string FrameText(std::string_view text) {
   return out;
 }
 
-// "python3 (pid 7);main (tid 7)"
-std::string OwnerText(const Store& store, uint32_t number) {
-  const auto thread = store.threads().find(number);
-  if (thread == store.threads().end()) return "unknown thread";
-  const Thread& t = thread->second;
-  const auto process = store.processes().find(t.process);
-  std::string out = "unknown process";
-  if (process != store.processes().end())
-    out = fmt::format("{} (pid {})", FrameText(store.Str(process->second.name)),
-                      process->second.pid);
-  return out + fmt::format(";{} (tid {})", FrameText(store.Str(t.name)), t.tid);
-}
-
 }  // namespace
 
 Result<ExportSummary> ExportFolded(const Store& store,
                                    const ExportOptions& options) {
-  TRY_OK(CheckWork(store.reader(), kJudging));
-  std::vector<StackSum> sums = SumStacks(store);
-  std::erase_if(sums, [](const StackSum& s) { return s.running_ns == 0; });
-  if (sums.empty())
-    return Error{Error::Kind::kNotFound,
-                 Printable(store.path()) + ": has no samples of stacks",
-                 "sonde run --stacks 199 -- COMMAND takes them"};
+  TRY(std::vector<StackSum> sums, RunningStacks(store));
   std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
     return std::pair(a.thread, a.stack) < std::pair(b.thread, b.stack);
   });
@@ -59,7 +39,10 @@ Result<ExportSummary> ExportFolded(const Store& store,
   ExportSummary summary;
   for (const StackSum& sum : sums) {
     if (out->failed()) break;
-    if (sum.thread != last) owner = OwnerText(store, last = sum.thread);
+    if (sum.thread != last) {
+      const ThreadName name = NameThread(store, last = sum.thread);
+      owner = FrameText(name.process) + ";" + FrameText(name.thread);
+    }
     out->Text(owner);
     names.Of(sum.stack, places);
     if (places.empty()) out->Text(";stack not known");

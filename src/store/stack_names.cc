@@ -82,4 +82,20 @@ std::string CallPlace(const Function& function, uint32_t line) {
                            line);
 }
 
+std::string NameProcess(const Store& store, uint32_t number) {
+  const auto process = store.processes().find(number);
+  if (process == store.processes().end()) return "unknown process";
+  return fmt::format("{} (pid {})", store.Str(process->second.name),
+                     process->second.pid);
+}
+
+ThreadName NameThread(const Store& store, uint32_t number) {
+  const auto thread = store.threads().find(number);
+  if (thread == store.threads().end())
+    return {NameProcess(store, 0), "unknown thread"};
+  const Thread& t = thread->second;
+  return {NameProcess(store, t.process),
+          fmt::format("{} (tid {})", store.Str(t.name), t.tid)};
+}
+
 }  // namespace sonde

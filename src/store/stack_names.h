@@ -63,6 +63,15 @@ class StackNames {
 // "parse (loader.py:31)"; the file without its folders, and no line if 0.
 std::string CallPlace(const Function& function, uint32_t line);
 
+// Who ran: "python3 (pid 7)", "worker (tid 8)". Names as the trace has them,
+// not made harmless yet.
+std::string NameProcess(const Store& store, uint32_t number);
+// A thread and the process it is of.
+struct ThreadName {
+  std::string process, thread;
+};
+ThreadName NameThread(const Store& store, uint32_t number);
+
 }  // namespace sonde
 
 #endif  // SONDE_STORE_STACK_NAMES_H_

@@ -1,6 +1,11 @@
 #include "store/stack_sums.h"
 
+#include <algorithm>
+#include <tuple>
 #include <unordered_map>
+
+#include "base/text.h"
+#include "trace/work.h"
 
 namespace sonde {
 namespace {
@@ -54,6 +59,21 @@ std::vector<StackSum> SumStacks(const Store& store) {
       summer.Add(s.thread, s.stack, s.flags, 1, s.weight_ns);
   }
   return summer.Take();
+}
+
+Result<std::vector<StackSum>> RunningStacks(const Store& store) {
+  TRY_OK(CheckWork(store.reader(), kJudging));
+  std::vector<StackSum> sums = SumStacks(store);
+  std::erase_if(sums, [](const StackSum& s) { return s.running_ns == 0; });
+  if (sums.empty())
+    return Error{Error::Kind::kNotFound,
+                 Printable(store.path()) + ": has no samples of stacks",
+                 "sonde run --stacks 199 -- COMMAND takes them"};
+  std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
+    return std::tie(b.running_ns, a.thread, a.stack) <
+           std::tie(a.running_ns, b.thread, b.stack);
+  });
+  return sums;
 }
 
 }  // namespace sonde

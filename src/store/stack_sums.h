@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/result.h"
 #include "store/store.h"
 
 namespace sonde {
@@ -23,6 +24,10 @@ struct StackSum {
 // store's losses.
 inline constexpr size_t kMostStackSums = 1 << 20;
 std::vector<StackSum> SumStacks(const Store& store);
+
+// Those in which threads ran, most time first. An error that names the trace
+// if there are none, or if they take out of proportion to the file.
+Result<std::vector<StackSum>> RunningStacks(const Store& store);
 
 }  // namespace sonde
 

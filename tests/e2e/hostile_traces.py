@@ -464,6 +464,7 @@ COMMANDS = {
                       "SELECT * FROM top_ops() LIMIT 5"],
     "chrome": ["export", "T", "--to", "chrome", "-o", "OUT"],
     "csv": ["export", "T", "--to", "csv", "-o", "OUT"],
+    "flame": ["export", "T", "--to", "flame", "-o", "OUT"],
     "folded": ["export", "T", "--to", "folded", "-o", "OUT"],
     "pai": ["export", "T", "--to", "pai", "-o", "OUT"],
     "sqlite": ["export", "T", "--to", "sqlite", "-o", "OUT"],
