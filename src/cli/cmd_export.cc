@@ -108,7 +108,7 @@ Result<int> RunExport(const Args& args) {
   app.add_flag("--json", json, "say what was written as JSON on stdout");
   std::string footer = "Formats:\n";
   for (const ExportFormat& format : ExportFormats())
-    footer += fmt::format("  {:<8} {}\n", format.name, format.summary);
+    footer += fmt::format("  {:<10} {}\n", format.name, format.summary);
   app.footer(footer);
   TRY(const bool go_on, ParseArgs(app, args));
   if (!go_on) return 0;

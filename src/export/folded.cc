@@ -28,9 +28,7 @@ std::string FrameText(std::string_view text) {
 Result<ExportSummary> ExportFolded(const Store& store,
                                    const ExportOptions& options) {
   TRY(std::vector<StackSum> sums, RunningStacks(store));
-  std::sort(sums.begin(), sums.end(), [](const StackSum& a, const StackSum& b) {
-    return std::pair(a.thread, a.stack) < std::pair(b.thread, b.stack);
-  });
+  SortByThread(sums);
   TRY(auto out, Output::Create(options.output, options));
   StackNames names(store);
   std::vector<StackPlace> places;
@@ -45,7 +43,7 @@ Result<ExportSummary> ExportFolded(const Store& store,
     }
     out->Text(owner);
     names.Of(sum.stack, places);
-    if (places.empty()) out->Text(";stack not known");
+    if (places.empty()) out->Text(fmt::format(";{}", kStackNotKnown));
     for (size_t i = places.size(); i-- > 0;) {
       out->Text(";");
       out->Text(FrameText(

@@ -45,10 +45,12 @@ class StackNames {
   void Of(uint32_t stack, std::vector<StackPlace>& out,
           size_t most = kMostPlaces);
 
+  // The same of one frame, never none; good until the next call.
+  const std::vector<StackPlace>& OfFrame(uint32_t frame);
+
   const std::vector<Function>& functions() const { return functions_; }
 
  private:
-  const std::vector<StackPlace>& OfFrame(uint32_t frame);
   StackPlace Place(Function function, uint32_t line);
 
   const Store& store_;
@@ -59,6 +61,9 @@ class StackNames {
       numbers_;
   std::unordered_map<uint32_t, std::vector<StackPlace>> frames_;
 };
+
+// What a stack that is not known is called.
+inline constexpr std::string_view kStackNotKnown = "stack not known";
 
 // "parse (loader.py:31)"; the file without its folders, and no line if 0.
 std::string CallPlace(const Function& function, uint32_t line);

@@ -28,6 +28,23 @@ std::vector<StackSum> SumStacks(const Store& store);
 // Those in which threads ran, most time first. An error that names the trace
 // if there are none, or if they take out of proportion to the file.
 Result<std::vector<StackSum>> RunningStacks(const Store& store);
+// Puts them in the order of their threads, then of their stacks.
+void SortByThread(std::vector<StackSum>& sums);
+
+// One sample of a running thread, what is not known as in StackSum.
+struct RunningSample {
+  int64_t time_ns = 0;
+  uint32_t thread = 0;
+  uint32_t stack = 0;
+  uint64_t weight_ns = 0;
+};
+
+// Those of all threads, by thread and then by time. What `--max-size` gave up
+// comes first in its thread, at the begin of the recording. An error as of
+// RunningStacks(), and if there are more than kMostRunningSamples: a hundred
+// megabytes of them.
+inline constexpr size_t kMostRunningSamples = 1 << 22;
+Result<std::vector<RunningSample>> RunningSamples(const Store& store);
 
 }  // namespace sonde
 

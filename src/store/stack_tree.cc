@@ -116,7 +116,7 @@ std::string StackTree::Name(const StackTreeNode& node) const {
     case Kind::kFunction:
       return CallPlace(functions()[node.number], node.line);
     case Kind::kNotKnown:
-      return "stack not known";
+      return std::string(kStackNotKnown);
     case Kind::kCallers:
       return "callers left out";
     case Kind::kDeeper:

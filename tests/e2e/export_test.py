@@ -398,7 +398,7 @@ class Tests:
         for args, status, words in [
                 (["--to", "chrome"], 1, b"sonde run -- "),
                 ([self.trace], 2, b"--to"),
-                ([self.trace, "--to", "word"], 2, b"chrome, csv, flame, folded, pai, sqlite"),
+                ([self.trace, "--to", "word"], 2, b"firefox, flame, folded, pai, pprof, speedscope"),
                 ([self.trace, "--to", "csv", "-o", "-"], 2, b"--table"),
                 ([self.trace, "--to", "csv", "--table", "x", "-o", "-"], 2,
                  b"no table called"),

@@ -346,6 +346,15 @@ def deep_samples():
                             for i in range(1, stacks + 1)])))
 
 
+def busy_threads():
+    """Half a million threads that each ran once."""
+    threads = range(1, 500_001)
+    return trace((STRINGS, strings(1, [b"a thread with a name of its own"])),
+                 (THREADS, rows([varints(i, 1, i, 2, 0, 1) for i in threads])),
+                 (STACKS, rows([varints(1, 1, 1), varints(2, 1, 0, 1)])),
+                 (SAMPLE_SUMS, rows([varints(i, 1, 0, 1, i) for i in threads])))
+
+
 def wide_ticks():
     """Ticks of many groups, each as long as the whole run."""
     groups = range(2, 5000)
@@ -425,6 +434,7 @@ BOMBS = {
     "many_missing": many_missing,
     "many_sums": many_sums,
     "deep_samples": deep_samples,
+    "busy_threads": busy_threads,
     "wide_ticks": wide_ticks,
     "too_many_values": too_many_values,
     "many_frames": many_frames,
@@ -464,14 +474,18 @@ COMMANDS = {
                       "SELECT * FROM top_ops() LIMIT 5"],
     "chrome": ["export", "T", "--to", "chrome", "-o", "OUT"],
     "csv": ["export", "T", "--to", "csv", "-o", "OUT"],
+    "firefox": ["export", "T", "--to", "firefox", "-o", "OUT"],
     "flame": ["export", "T", "--to", "flame", "-o", "OUT"],
     "folded": ["export", "T", "--to", "folded", "-o", "OUT"],
     "pai": ["export", "T", "--to", "pai", "-o", "OUT"],
+    "pprof": ["export", "T", "--to", "pprof", "-o", "OUT"],
+    "speedscope": ["export", "T", "--to", "speedscope", "-o", "OUT"],
     "sqlite": ["export", "T", "--to", "sqlite", "-o", "OUT"],
     "text": ["export", "T", "--to", "text", "-o", "OUT"],
     "recover": ["recover", "T", "-o", "OUT", "--quiet"],
 }
-STREAMS = ("chrome", "csv", "folded", "sqlite", "text")
+STREAMS = ("chrome", "csv", "firefox", "folded", "pprof", "speedscope", "sqlite",
+           "text")
 # A command that still writes after so long is stopped.
 STOP_AFTER_S = 6
 
