@@ -36,12 +36,6 @@ double ErrorOf(const Facts& facts, uint64_t samples) {
   return std::sqrt(share * (1 - share) / all);
 }
 
-std::string CallFunction(const FunctionFacts& f) {
-  if (f.name.empty()) return "other functions";
-  return Printable(CallPlace({f.name, f.file, f.module, f.language}, f.line),
-                   120);
-}
-
 std::string CallNumber(const Facts& facts, uint32_t process) {
   if (const ProcessFacts* const p = facts.FindProcess(process))
     return fmt::format("{} {}", process, CallProcess(*p, 60));
@@ -149,6 +143,12 @@ Lines WaitLines(const Facts& facts, size_t top) {
     out.push_back(
         fmt::format("and {} more processes", processes.size() - shown));
   return out;
+}
+
+std::string CallFunction(const FunctionFacts& f) {
+  if (f.name.empty()) return "other functions";
+  return Printable(CallPlace({f.name, f.file, f.module, f.language}, f.line),
+                   120);
 }
 
 double CpuShare(const Facts& facts, uint64_t ns) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "analyze/facts/facts.h"
 #include "report/lines.h"
@@ -12,6 +13,9 @@ namespace sonde {
 // A time as a share of the CPU time of the run: of what was sampled, if that is
 // more or if nothing else is known.
 double CpuShare(const Facts& facts, uint64_t ns);
+
+// "parse (loader.py:31)", made harmless; "other functions" for the rest.
+std::string CallFunction(const FunctionFacts& function);
 
 // The hottest functions of the processes that used most, for people; empty if
 // nothing was sampled. `top` functions of each process are shown. The shares of

@@ -12,8 +12,11 @@
 #include "export/chart/markup.h"
 #include "export/chart/svg.h"
 #include "report/cgroups.h"
+#include "report/flame.h"
+#include "report/functions.h"
 #include "report/head.h"
 #include "report/page.h"
+#include "report/sources.h"
 #include "report/words.h"
 
 namespace sonde {
@@ -62,6 +65,7 @@ class Page {
     Verdict(command);
     Tiles();
     Pictures();
+    Code();
     Patterns();
     Devices();
     Processes();
@@ -165,6 +169,27 @@ class Page {
       out_ += SvgOf(group, charts_, /*standalone=*/false);
       if (folded) out_ += "</details>\n";
     }
+  }
+
+  // Where in the code the time went, if that was sampled.
+  void Code() {
+    const auto sums = RunningStacks(*facts_.store);
+    if (!sums.ok()) return;
+    out_ += FlameSection(*facts_.store, sums.value());
+    out_ += SourceSection(*facts_.store, sums.value());
+    const std::vector<FunctionFacts>& functions = facts_.code.functions;
+    Table(
+        "Functions", {"Function", "of process", "self", "total", "samples"},
+        functions.size(),
+        [&](size_t i) -> std::vector<Cell> {
+          const FunctionFacts& f = functions[i];
+          return {{CallFunction(f)},
+                  OfCount(f.process),
+                  OfShare(CpuShare(facts_, f.self_ns)),
+                  OfShare(CpuShare(facts_, f.total_ns)),
+                  OfCount(static_cast<double>(f.samples))};
+        },
+        "self, total: of the run's CPU time.");
   }
 
   // Rows are made one by one: `row` of each index below `count`.

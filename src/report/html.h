@@ -9,13 +9,14 @@
 namespace sonde {
 
 // The report as one page for a browser: losses first, the verdict, its
-// findings, the pictures, and the tables.
+// findings, the pictures, the flame graph with the source of the hottest lines
+// (from the files of this machine, if they are still what ran), and the tables.
 //
 //  - The page is whole: opened from a disk it asks for nothing.
 //  - Names come from the program that was recorded; none can become markup or
 //    script.
 //  - The page is light or dark as its reader's system is, and reads well
-//    without script, which only sorts the tables.
+//    without script, which sorts the tables and moves in the flame graph.
 //  - Long tables are cut and say so; the size of the page is bounded.
 std::string ReportHtml(const Report& report, const Charts& charts);
 

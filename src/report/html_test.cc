@@ -29,7 +29,10 @@ std::string RunOf(const std::string& name) {
          "\" start=0 end=10s\ntrack 1 kind=thread process=1 thread=1\n"
          "slice 1 0 1s \"" +
          name + "\"\ntrack 2 name=session\ninstant 2 2s mark args={text=\"" +
-         name + "\"}\nloss \"" + name + "\" detail=\"" + name + "\"\n";
+         name + "\"}\nloss \"" + name + "\" detail=\"" + name +
+         "\"\nframe 1 function=\"" + name + "\" file=\"/" + name +
+         ".py\" line=1\nstack 1 frame=1\n"
+         "sample 1s thread=1 stack=1 weight=1s\n";
 }
 
 TEST(ReportHtml, NoNameBecomesMarkup) {
@@ -67,6 +70,32 @@ TEST(ReportHtml, WhatIsLostStandsBeforeTheVerdict) {
   EXPECT_LT(failed, lost);
   EXPECT_LT(lost, verdict);
   EXPECT_NE(verdict, page.npos);
+}
+
+TEST(ReportHtml, TheFlameGraphIsThereIfStacksWereSampled) {
+  const std::string page = PageOf(ReportOfText(RunOf("plain")));
+  EXPECT_EQ(Count(page, "<div class=\"flame\""), 1u);
+  EXPECT_NE(page.find("style=\"left:0.0000%;width:100.0000%;top:54px\" "
+                      "title=\"plain (plain.py:1): 1.00 s, 100.0 % of 1.00 s, "
+                      "1 sample\">plain (plain.py:1)</button>"),
+            page.npos);
+  EXPECT_NE(page.find("<h2>Functions</h2>"), page.npos);
+  const std::string without = PageOf(ReportOfText(kShortRun));
+  EXPECT_EQ(Count(without, "<div class=\"flame\""), 0u);
+  EXPECT_EQ(Count(without, "<h2>Functions</h2>"), 0u);
+}
+
+TEST(ReportHtml, AFlameGraphOfManyFunctionsIsSmall) {
+  std::string many = RunOf("plain");
+  for (int i = 2; i < 6000; ++i)
+    many += "frame " + std::to_string(i) +
+            " function=" + std::string(500, 'f') + std::to_string(i) +
+            "\nstack " + std::to_string(i) + " frame=" + std::to_string(i) +
+            "\nsample 1s thread=1 stack=" + std::to_string(i) +
+            " weight=" + std::to_string(i) + "us\n";
+  const std::string page = PageOf(ReportOfText(many));
+  EXPECT_LE(Count(page, "data-p=\""), 1501u);
+  EXPECT_LT(page.size(), 1'500'000u);
 }
 
 TEST(ReportHtml, ALongTableIsCutAndSaysSo) {

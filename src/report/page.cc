@@ -4,6 +4,7 @@
 
 #include "export/chart/markup.h"
 #include "export/chart/svg.h"
+#include "report/flame.h"
 
 namespace sonde {
 namespace {
@@ -57,6 +58,13 @@ th[aria-sort=descending] button::after{content:" \2193"}
 th[aria-sort=ascending] button::after{content:" \2191"}
 tbody tr:hover{background:var(--card)}
 summary{cursor:pointer;font-weight:600;margin:1em 0 .5em}
+table.source td,table.source th{text-align:right;padding:0 8px;border:0}
+table.source td:first-child,table.source th:first-child{min-width:0;
+text-align:right;white-space:nowrap;overflow-wrap:normal;color:var(--soft)}
+table.source td:last-child,table.source th:last-child{text-align:left;
+width:100%;white-space:pre}
+table.source .hot td:nth-child(2){font-weight:700}
+table.source .hot{background:var(--card)}
 footer{margin:3em 0 1em;color:var(--soft);font-size:.85rem}
 @media print{body{max-width:none}details{display:block}}
 )";
@@ -78,8 +86,9 @@ for (const button of document.querySelectorAll("th button"))
   });
 )";
 
-// Of kScript. tests/e2e/pictures_test.py says which one it must be.
-constexpr char kScriptHash[] = "t2Zu5VolvNAeR7gN9ma5BPal6QsZEMlliRGGVN1kkqY=";
+// Of kScript and FlameScript(). tests/e2e/pictures_test.py says which one it
+// must be.
+constexpr char kScriptHash[] = "VYSdeyriKsIEr8/3eOaydKmAKpu3GVd33ewdPJeLsAw=";
 
 }  // namespace
 
@@ -91,12 +100,12 @@ std::string PageHead(const std::string& title) {
       "'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
-      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
-      kScriptHash, Escaped(title), kStyle, SvgStyle());
+      "<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n",
+      kScriptHash, Escaped(title), kStyle, SvgStyle(), FlameStyle());
 }
 
 std::string PageScript() {
-  return fmt::format("<script>{}</script>\n", kScript);
+  return fmt::format("<script>{}{}</script>\n", kScript, FlameScript());
 }
 
 }  // namespace sonde

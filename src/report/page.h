@@ -12,8 +12,8 @@ namespace sonde {
 // browser. `title` is not escaped yet.
 std::string PageHead(const std::string& title);
 
-// Sorts a table by the column whose title is pressed. The page is whole without
-// it.
+// Sorts a table by the column whose title is pressed, and moves in the flame
+// graph. The page is whole without it.
 std::string PageScript();
 
 }  // namespace sonde

@@ -4,8 +4,38 @@ import json
 import os
 import select
 import subprocess
+import time
 
 PATIENCE_S = 120
+# The least contrast of any text of a page with what lies behind it, and where.
+CONTRAST = """(() => {
+  const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
+  const light = c => {
+    const [r, g, b] = c.slice(0, 3).map(v => {
+      v /= 255;
+      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = e => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  let least = 99, where = "";
+  for (const e of document.body.querySelectorAll("*")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    if (["SCRIPT", "STYLE", "title", "desc"].includes(e.tagName)) continue;
+    const style = getComputedStyle(e);
+    const ink = parse(e.tagName === "text" ? style.fill : style.color);
+    const a = light(ink), b = light(paper(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < least) [least, where] = [ratio, e.tagName + " " + e.className];
+  }
+  return [least, where];
+})()"""
 
 
 class Browser:
@@ -68,6 +98,23 @@ class Browser:
                         awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")
+
+    def open(self, path):
+        """Loads a file, and takes note of all it does."""
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+        self.call("Page.navigate", url=path.as_uri())
+        deadline = time.monotonic() + PATIENCE_S
+        while self.evaluate("document.readyState + document.URL") != \
+                "complete" + path.as_uri():
+            assert time.monotonic() < deadline, "the page does not load"
+            time.sleep(0.05)
+
+    def scheme(self, name):
+        """Makes the system "light" or "dark"; returns the colour of the paper."""
+        self.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": name}])
+        return self.evaluate("getComputedStyle(document.body).backgroundColor")
 
     def close(self):
         os.close(self.write_fd)

@@ -218,54 +218,12 @@ class Tests:
         return path.read_text()
 
 
-CONTRAST = """(() => {
-  const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
-  const light = c => {
-    const [r, g, b] = c.slice(0, 3).map(v => {
-      v /= 255;
-      return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const paper = e => {
-    for (; e; e = e.parentElement) {
-      const c = parse(getComputedStyle(e).backgroundColor);
-      if (c.length === 3 || c[3] > 0) return c;
-    }
-    return [255, 255, 255];
-  };
-  let least = 99, where = "";
-  for (const e of document.body.querySelectorAll("*")) {
-    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
-    if (["SCRIPT", "STYLE", "title", "desc"].includes(e.tagName)) continue;
-    const style = getComputedStyle(e);
-    const ink = parse(e.tagName === "text" ? style.fill : style.color);
-    const a = light(ink), b = light(paper(e));
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < least) [least, where] = [ratio, e.tagName + " " + e.className];
-  }
-  return [least, where];
-})()"""
-
-
 class BrowserTests:
     """Those that look at the page."""
 
     def __init__(self, page, path):
         self.page, self.path = page, path
-        for domain in ("Page", "Network", "Runtime", "Log"):
-            page.call(f"{domain}.enable")
-        page.call("Page.navigate", url=path.as_uri())
-        deadline = time.monotonic() + browser.PATIENCE_S
-        while page.evaluate("document.readyState + document.URL") != \
-                "complete" + path.as_uri():
-            assert time.monotonic() < deadline, "the page does not load"
-            time.sleep(0.05)
-
-    def scheme(self, name):
-        self.page.call("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": name}])
-        return self.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.open(path)
 
     def test_it_asks_for_nothing(self):
         time.sleep(0.5)
@@ -312,8 +270,8 @@ class BrowserTests:
     def test_it_is_light_and_dark_and_readable_in_both(self):
         papers = set()
         for name in ("light", "dark"):
-            papers.add(self.scheme(name))
-            least, where = self.page.evaluate(CONTRAST)
+            papers.add(self.page.scheme(name))
+            least, where = self.page.evaluate(browser.CONTRAST)
             assert least >= 4.5, (name, least, where)
         assert len(papers) == 2, papers
 
