@@ -41,9 +41,11 @@ struct StackTreeNode {
 //
 //  - The total of a node is its self time and the totals of its children; the
 //    total of the root is all that was sampled.
-//  - Functions lie at most kMostDepth below their thread, there are about
-//    kMostNodes nodes, and going through the stacks takes a second at most.
-//    What is beyond is in nodes that say so, the smallest stacks first.
+//  - Functions lie at most kMostDepth below their thread, and there are about
+//    kMostNodes nodes. What is beyond is in nodes that say so, the smallest
+//    stacks first.
+//  - Time and memory go with the stacks of each thread, not with how deep they
+//    are: callers that stacks share are looked at once.
 //
 // Refers to the store, which must live longer. One thread.
 class StackTree {
@@ -62,27 +64,32 @@ class StackTree {
   std::string Name(const StackTreeNode& node) const;
 
  private:
-  // The time at one line of a node; those of a node are a list.
-  struct LineTime {
-    uint32_t line = 0, next = 0;
+  // A line of a node, as called by another. `ns` is time of its own at first,
+  // then also of what it called.
+  struct Place {
+    uint32_t caller = 0;  // an index; 0: a thread
+    uint32_t node = 0;
+    uint32_t line = 0;
     uint64_t ns = 0;
   };
 
   void Add(const StackSum& sum);
-  void AddPlaces(uint32_t thread, const StackSum& sum);
-  uint32_t Child(uint32_t parent, StackTreeNode::Kind kind, uint32_t number,
-                 const StackSum& sum);
-  void AddLine(uint32_t node, uint32_t line, uint64_t ns);
+  // The place of a stack of a thread; 0 if the stack is not known or there is
+  // no room for it.
+  uint32_t PlaceOf(uint32_t thread_node, uint32_t stack);
+  uint32_t AddPlace(uint32_t caller, uint32_t node, const StackPlace& place);
+  uint32_t Child(uint32_t parent, StackTreeNode::Kind kind, uint32_t number);
   void ChooseLines();
+  void SumUp();
 
   const Store& store_;
   StackNames names_;
   std::vector<StackTreeNode> nodes_;
+  std::vector<uint16_t> depths_;  // by node: functions from its thread to it
   std::unordered_map<uint64_t, uint32_t> children_;  // by parent and number
-  std::vector<uint32_t> first_lines_;  // by node: into lines_; 0: none
-  std::vector<LineTime> lines_;        // the first is nobody's
-  std::vector<StackPlace> places_;     // of a stack
-  uint64_t steps_ = 0;
+  std::vector<Place> places_;                        // the first is nobody's
+  std::unordered_map<uint64_t, uint32_t> known_;  // places by thread and stack
+  std::vector<uint32_t> path_;                    // up a stack
 };
 
 }  // namespace sonde

@@ -347,12 +347,13 @@ def deep_samples():
 
 
 def busy_threads():
-    """Half a million threads that each ran once."""
-    threads = range(1, 500_001)
+    """Half a million threads that each ran once, in one deep stack."""
+    threads, deep = range(1, 500_001), 4000
     return trace((STRINGS, strings(1, [b"a thread with a name of its own"])),
                  (THREADS, rows([varints(i, 1, i, 2, 0, 1) for i in threads])),
-                 (STACKS, rows([varints(1, 1, 1), varints(2, 1, 0, 1)])),
-                 (SAMPLE_SUMS, rows([varints(i, 1, 0, 1, i) for i in threads])))
+                 (STACKS, rows([varints(1, 1, 1)] + [varints(2, i, i - 1, 1)
+                                                     for i in range(1, deep + 1)])),
+                 (SAMPLE_SUMS, rows([varints(i, deep, 0, 1, i) for i in threads])))
 
 
 def wide_ticks():
