@@ -39,7 +39,14 @@ extern "C" __attribute__((aligned(256))) int sonde_exported(int x) {
   Local(x);
   return 0;
 }
-int main() { return sonde_exported(3); }
+namespace rust {
+__attribute__((noinline)) void Write(int x) __asm__("_RNvC4rust5Write");
+void Write(int x) { sink = x + 2; }
+}  // namespace rust
+int main() {
+  rust::Write(4);
+  return sonde_exported(3);
+}
 )";
 
 // The program, compiled in a directory of its own in several ways.
@@ -107,6 +114,14 @@ TEST_F(CodeNamesTest, InlinedFunctionsComeFirstWithFilesAndLines) {
   EXPECT_EQ(around.file, Path("made.cc"));
   EXPECT_EQ(around.line, 7u);
   EXPECT_FALSE(around.inlined);
+}
+
+TEST_F(CodeNamesTest, ANewNameOfRustIsMadeOfItsNamespaces) {
+  NEEDS_LIBRARY();
+  ASSERT_TRUE(Compile({"-g"}));
+  const NamedCode named = Names({AddressOf("_RNvC4rust5Write")});
+  ASSERT_EQ(named.places.at(0).size(), 1u);
+  EXPECT_EQ(named.places[0][0].function, "rust::Write");
 }
 
 TEST_F(CodeNamesTest, WhatLiesBetweenFunctionsHasNoName) {

@@ -76,11 +76,13 @@ class DebugInfo {
   }
 
   // A function that no other file can call has no name for linkers, only the
-  // name in its namespace or class.
+  // name in its namespace or class. So is one of Rust called whose name for
+  // linkers is of the new kind, which Demangled() does not know.
   std::string NameOfFunction(Dwarf_Die& function, const UnitIndex& unit,
                              uint64_t address, bool inlined) {
     for (const unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
-      if (const std::string name = TextOf(function, kind); !name.empty())
+      if (const std::string name = TextOf(function, kind);
+          !name.empty() && !name.starts_with("_R"))
         return Demangled(name);
     if (!inlined)
       if (const std::string name = SymbolAt(address); name.starts_with("_Z"))

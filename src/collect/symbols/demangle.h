@@ -6,8 +6,8 @@
 
 namespace sonde {
 
-// The name of a function as its language writes it: of C++, and of Rust as it
-// was mangled until 2025 (`_ZN`; not `_R`). Any other text as it is. A name can
+// The name of a function as its language writes it: of C++, and of Rust in the
+// older of its two ways (`_ZN`, not `_R`). Any other text as it is. A name can
 // be made that grows without end: only for processes whose memory is limited.
 std::string Demangled(std::string_view linker_name);
 
