@@ -41,7 +41,7 @@ output, signals and exit status are as without sonde.
   --stop-file FILE   end the recording when FILE appears; a FILE that is left
                      over is removed at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
-  --stacks HZ|off    look so often where in their code Python programs are,
+  --stacks HZ|off    look so often where in their code programs are,
                      1 to 1000 (default: 199)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --wait-tree        end with the last descendant, not with the command

@@ -46,7 +46,7 @@ the processes; then sonde says what limits them.
   --stop-file FILE   end when FILE appears; a FILE that is left over is removed
                      at the start
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
-  --stacks HZ|off    look so often where in their code Python programs are,
+  --stacks HZ|off    look so often where in their code programs are,
                      1 to 1000 (default: 199; of the whole machine: off)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --quiet            print nothing but errors

@@ -172,8 +172,8 @@ Outcome CpuBound(const Case& about) {
   if (!groups.empty() && groups[0].cpu_share > 0) {
     f.where = groups[0].Look();
     f.advice += fmt::format(
-        " Begin with {}: look for the hottest functions, use optimised "
-        "libraries or lower precision, or give the work to an accelerator.{}",
+        " Most of it is {}: use optimised libraries or lower precision, or "
+        "give the work to an accelerator.{}",
         groups[0].Call(), AdviceOnShort(groups[0]));
   }
   if (limited) {

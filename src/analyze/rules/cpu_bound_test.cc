@@ -58,7 +58,7 @@ TEST(CpuBoundTest, ManyShortProcessesAreNamedTogether) {
   const Outcome outcome = Ask(CpuBound, Short(0.05).Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
   const Finding& f = outcome.findings[0];
-  EXPECT_NE(f.advice.find("Begin with its 400 processes cc1:"),
+  EXPECT_NE(f.advice.find("Most of it is its 400 processes cc1:"),
             std::string::npos)
       << f.advice;
   EXPECT_NE(f.advice.find("Each cc1 lived 50.0 ms on average"),
@@ -78,7 +78,7 @@ TEST(CpuBoundTest, AProcessThatDidMostIsNamedBesideOthersOfItsName) {
     if (!worker.sampled) worker.exact_ns = 1000;
   const Outcome outcome = Ask(CpuBound, run.Make());
   ASSERT_EQ(outcome.findings.size(), 1u);
-  EXPECT_NE(outcome.findings[0].advice.find("Begin with python3:"),
+  EXPECT_NE(outcome.findings[0].advice.find("Most of it is python3:"),
             std::string::npos)
       << outcome.findings[0].advice;
   EXPECT_EQ(outcome.findings[0].where.process, 1u);

@@ -91,13 +91,11 @@ Outcome InterpreterBound(const Case& about) {
       "{} cannot hand out work as fast as the accelerator does it. Hand out "
       "more at a time: a larger batch, {}fused operations or graphs (CUDA "
       "graphs). Move loading and preparing of data out of this thread "
-      "({}), and loops over elements into libraries.{}",
+      "({}), and loops over elements into libraries. {}",
       python ? "The interpreter" : "This thread",
       python ? "torch.compile, " : "",
       python ? "DataLoader(num_workers=2) or more" : "to others",
-      python ? fmt::format(" `py-spy top --pid PID` shows the lines that the "
-                           "thread is in.")
-             : " `perf top -p PID` shows the functions that the thread is in.");
+      kFindFunctions);
   f.gain = Gain{idle * devices.OfRun(facts), "if the accelerator never waited"};
   f.confidence = 0.85 * std::min(1.0, 0.6 + 0.4 * filled.time);
   return {{std::move(f)}, ""};

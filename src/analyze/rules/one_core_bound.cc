@@ -215,10 +215,9 @@ Finding OfThread(const CoreJudge& judge, ThreadKey key, double time) {
       "Split its work over several threads or processes (in Python: processes, "
       "or "
       "libraries that release the interpreter lock), or make this one thread "
-      "faster: " +
-      (slice.empty()
-           ? "find its hottest functions and use vectorised libraries."
-           : fmt::format("begin with `{}`.", slice));
+      "faster. " +
+      (slice.empty() ? kFindFunctions
+                     : fmt::format("Begin with the slice `{}`.", slice));
   return f;
 }
 

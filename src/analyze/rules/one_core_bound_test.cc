@@ -72,7 +72,7 @@ TEST(OneCoreBoundTest, NamesTheSliceMostOfItsTimeWentTo) {
   EXPECT_EQ(f.evidence[2].text,
             "60.0 % of its time was in the slice `augment` (1000 times, 6.00 "
             "ms each on average).");
-  EXPECT_NE(f.advice.find("begin with `augment`"), std::string::npos);
+  EXPECT_NE(f.advice.find("Begin with the slice `augment`"), std::string::npos);
   EXPECT_EQ(f.summary,
             "Limited by one core: thread 2001 of loader is always busy, most "
             "of all with `augment`, while 0.9 of 2 cores stay free.");

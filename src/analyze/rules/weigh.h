@@ -14,6 +14,10 @@
 
 namespace sonde {
 
+// How advice ends where no function is known.
+inline constexpr char kFindFunctions[] =
+    "Find its hottest functions and use vectorised libraries.";
+
 // What a rule asks of the run must hold for this share of the steady time.
 inline constexpr double kMostOfTheTime = 0.60;
 // A gain from here on is worth doing something about today.

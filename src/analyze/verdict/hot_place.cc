@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyze/rules/weigh.h"
+#include "analyze/verdict/function_advice.h"
 #include "base/text.h"
 #include "store/stack_names.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 constexpr uint64_t kMinSamples = 20;
 constexpr double kMinShare = 0.05;
+// Only of a function with so much there is something to say.
+constexpr double kMinAdvised = 0.2;
 constexpr std::string_view kAboutCpu[] = {
     "cpu_bound", "one_core_bound", "interpreter_bound", "oversubscribed"};
 
@@ -127,6 +130,14 @@ void PutHotPlace(const Facts& facts, Finding& finding) {
   finding.where.function = hottest->name;
   finding.where.file = hottest->file;
   finding.where.line = hottest->line;
+  if (share < kMinAdvised) return;
+  // What the rule could only ask for is known.
+  if (const size_t at = finding.advice.find(kFindFunctions);
+      at != std::string::npos)
+    finding.advice.resize(at);
+  finding.advice += fmt::format(
+      "{}Begin with {}. {}", finding.advice.ends_with(' ') ? "" : " ",
+      Printable(place, 160), AdviceOnFunction(*hottest));
 }
 
 }  // namespace sonde

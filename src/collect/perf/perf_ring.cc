@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include "collect/perf/time_namespace.h"
 #include "collect/proc/container.h"
+#include "collect/proc/machine_files.h"
 #include "collect/proc/text_scanner.h"
 
 namespace sonde {
@@ -27,6 +29,17 @@ size_t PageBytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 Fd OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu) {
   return Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, pid, cpu, -1,
                                        PERF_FLAG_FD_CLOEXEC)));
+}
+
+std::vector<int> OnlineCpus() {
+  const auto text = ReadFile("/sys/devices/system/cpu/online");
+  std::vector<int> cpus;
+  if (text.ok()) cpus = ParseCpuList(text.value());
+  if (cpus.empty())
+    for (long cpu = 0; cpu < std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
+         ++cpu)
+      cpus.push_back(static_cast<int>(cpu));
+  return cpus;
 }
 
 Result<PerfRing> PerfRing::Open(const perf_event_attr& attr, pid_t pid, int cpu,

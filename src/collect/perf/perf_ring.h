@@ -20,6 +20,9 @@ namespace sonde {
 // kernel.perf_event_paranoid <= 2 for this.
 Fd OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
 
+// The CPUs to open events on: all that are online.
+std::vector<int> OnlineCpus();
+
 // Why perf cannot be used here and what would allow it, from the error of
 // perf_event_open().
 SourceState ExplainPerf(const Error& error);
@@ -53,6 +56,8 @@ class PerfRing {
   ~PerfRing();
 
   int fd() const { return fd_.get(); }
+  // What it holds.
+  size_t bytes() const { return size_; }
   // What to add to the times in records to get those of our clock.
   int64_t offset_ns() const { return offset_ns_; }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "collect/gatherer.h"
 #include "collect/proc/proc_file.h"
@@ -49,6 +50,10 @@ struct SampledRun {
     std::optional<double> accelerator_share;
   };
   Used used;
+  // Threads whose Python functions are sampled, by number; and whether others
+  // are sampled by perf.
+  std::unordered_set<uint32_t> python_threads;
+  bool native_stacks = false;
   int64_t machine_busy_ns = 0;  // time that all cores have worked so far
 
  private:

@@ -273,6 +273,7 @@ bool StackSampler::ReadStacks(Program& program, int64_t now_ns) {
           python != nullptr && (python->approximate || python->cut)
               ? Sample::kApproximate
               : 0;
+      if (python != nullptr) run_.python_threads.insert(thread->number());
       if (sleeps)
         thread->SleepsAt(stack, flags);
       else
@@ -307,6 +308,10 @@ void StackSampler::PutRan(int64_t now_ns, WatchedThread& thread, uint32_t stack,
   Sample sample;
   sample.weight_ns = thread.TakeRan();
   if (sample.weight_ns == 0) return;
+  // Of one that runs no Python, perf tells where.
+  if (stack == 0 && run_.native_stacks &&
+      !run_.python_threads.contains(thread.number()))
+    return;
   sample.time_ns = now_ns;
   sample.thread = thread.number();
   sample.stack = stack;

@@ -7,7 +7,7 @@ namespace sonde {
 
 extern const GathererInfo kTreeGatherer, kTaskGatherer, kMachineGatherer,
     kCgroupGatherer, kDeviceGatherer, kNeighboursGatherer, kRingsGatherer,
-    kSessionSources, kStackGatherer;
+    kSessionSources, kStackGatherer, kNativeGatherer;
 
 namespace {
 
@@ -16,9 +16,9 @@ namespace {
 // rings are made by the recording: others rest on the tree, and the rings lie
 // in its session's directory.
 constexpr const GathererInfo* kTable[] = {
-    &kTreeGatherer,   &kTaskGatherer,   &kMachineGatherer,
-    &kCgroupGatherer, &kDeviceGatherer, &kNeighboursGatherer,
-    &kStackGatherer,  &kRingsGatherer,  &kSessionSources,
+    &kTreeGatherer,   &kTaskGatherer,       &kMachineGatherer, &kCgroupGatherer,
+    &kDeviceGatherer, &kNeighboursGatherer, &kStackGatherer,   &kNativeGatherer,
+    &kRingsGatherer,  &kSessionSources,
 };
 
 }  // namespace

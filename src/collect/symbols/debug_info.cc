@@ -6,12 +6,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "collect/symbols/demangle.h"
 #include "collect/symbols/dw_library.h"
+#include "collect/symbols/symbol_list.h"
 #include "collect/symbols/unit_index.h"
 
 namespace sonde {
@@ -110,7 +112,8 @@ class DebugInfo {
 
   // The linker's name of the function there; empty if there is none.
   std::string SymbolAt(uint64_t address) {
-    const char* const name = dw_.symbol_of(module_, address);
+    if (!symbols_) symbols_.emplace(dw_, module_);
+    const char* const name = symbols_->At(address);
     return name != nullptr ? name : std::string();
   }
 
@@ -159,6 +162,7 @@ class DebugInfo {
   const std::unique_ptr<Dwfl, decltype(DwLibrary::end)> session_;
   Dwfl_Module* module_ = nullptr;
   std::map<Dwarf_Off, UnitIndex> units_;  // by where they begin
+  std::optional<SymbolList> symbols_;     // once they are asked for
 };
 
 }  // namespace

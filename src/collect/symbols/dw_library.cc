@@ -29,7 +29,8 @@ Result<const DwLibrary*> DwLibrary::Load() {
       FindIn(library, "dwfl_report_end", found.report_end) &&
       FindIn(library, "dwfl_standard_find_debuginfo", found.find_debuginfo) &&
       FindIn(library, "dwfl_module_addrdie", found.unit_of) &&
-      FindIn(library, "dwfl_module_addrname", found.symbol_of) &&
+      FindIn(library, "dwfl_module_getsymtab", found.symbol_count) &&
+      FindIn(library, "dwfl_module_getsym_info", found.symbol) &&
       FindIn(library, "dwfl_module_getsrc", found.line_of) &&
       FindIn(library, "dwfl_lineinfo", found.line_info) &&
       FindIn(library, "dwarf_child", found.child) &&

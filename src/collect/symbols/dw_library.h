@@ -17,7 +17,8 @@ struct DwLibrary {
   decltype(&dwfl_report_end) report_end;
   decltype(&dwfl_standard_find_debuginfo) find_debuginfo;
   decltype(&dwfl_module_addrdie) unit_of;
-  decltype(&dwfl_module_addrname) symbol_of;
+  decltype(&dwfl_module_getsymtab) symbol_count;
+  decltype(&dwfl_module_getsym_info) symbol;
   decltype(&dwfl_module_getsrc) line_of;
   decltype(&dwfl_lineinfo) line_info;
   decltype(&dwarf_child) child;

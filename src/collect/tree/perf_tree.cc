@@ -10,7 +10,6 @@
 #include <cerrno>
 
 #include "base/time.h"
-#include "collect/proc/machine_files.h"
 #include "collect/tree/proc_tree.h"
 #include "collect/tree/task_events.h"
 
@@ -29,17 +28,6 @@ constexpr int64_t kCheckEveryNs = 1 * kNsPerSec;
 // Losses within this time are one loss; and there are at most so many rows.
 constexpr int64_t kSameLossNs = 1 * kNsPerSec;
 constexpr size_t kMostLossRows = 64;
-
-std::vector<int> OnlineCpus() {
-  const auto text = ReadFile("/sys/devices/system/cpu/online");
-  std::vector<int> cpus;
-  if (text.ok()) cpus = ParseCpuList(text.value());
-  if (cpus.empty())
-    for (long cpu = 0; cpu < std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
-         ++cpu)
-      cpus.push_back(static_cast<int>(cpu));
-  return cpus;
-}
 
 // One ring for each CPU, or the error of the first that fails.
 Result<std::vector<PerfRing>> OpenRings(TaskEvent event, pid_t root,

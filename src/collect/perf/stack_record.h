@@ -1,0 +1,42 @@
+#ifndef SONDE_COLLECT_PERF_STACK_RECORD_H_
+#define SONDE_COLLECT_PERF_STACK_RECORD_H_
+
+#include <linux/perf_event.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace sonde {
+
+// How an event samples stacks: each thread of a tree, so many times in a second
+// of its CPU time. `registers` is perf_event_attr::sample_regs_user. Time in
+// the kernel is left out unless `with_kernel`, which wants rights.
+perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel);
+
+// Bytes of a stack that are copied, and what a sample takes in a ring.
+inline constexpr uint32_t kStackCopyBytes = 16 << 10;
+inline constexpr size_t kStackRecordBytes = kStackCopyBytes + 256;
+
+// A sample of such an event. Views lie in the record.
+struct StackRecord {
+  static constexpr size_t kRegisters = 17;
+
+  uint32_t pid = 0, tid = 0;
+  int64_t time_ns = 0;  // of the machine's clock
+  // In the kernel's order. Nothing if the thread has no 64-bit registers.
+  std::optional<std::array<uint64_t, kRegisters>> registers;
+  std::span<const uint8_t> stack;  // from the stack pointer upward
+};
+
+// Nothing if the record is no such sample, or makes no sense. `lost` grows by
+// what the kernel says it had to leave out.
+std::optional<StackRecord> ParseStackRecord(std::string_view record,
+                                            uint64_t& lost);
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_PERF_STACK_RECORD_H_

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""Functions and lines of native programs, by perf: C, C++, stripped, in trees.
+
+Fault 17: the memory of a target is read.
+"""
+
+import json
+import os
+import subprocess
+import textwrap
+
+from common import Runner, equal, true
+
+run = Runner()
+
+# Three functions that use CPU time as 1 : 2 : 3, whoever else uses the core.
+SHARES = textwrap.dedent('''\
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <time.h>
+
+    static double used() {
+      struct timespec t;
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+      return t.tv_sec + t.tv_nsec / 1e9;
+    }
+    static volatile unsigned sink;
+    static inline __attribute__((always_inline)) void burn(double seconds) {
+      for (double end = used() + seconds; used() < end;)
+        for (unsigned i = 0; i < 20000; ++i) sink += i;
+    }
+    extern "C" {
+    __attribute__((noinline)) void one() { burn(0.010); sink += 1; }
+    __attribute__((noinline)) void two() { burn(0.020); sink += 1; }
+    __attribute__((noinline)) void three(int deep) {
+      if (deep == 0) burn(0.030); else three(deep - 1);
+      sink += 1;
+    }
+    __attribute__((noinline)) void work(double seconds) {
+      for (double end = used() + seconds; used() < end;) { one(); two(); three(5); }
+    }
+    }
+    int main(int argc, char** argv) {
+      work(atof(argv[1]));
+      puts("done");
+      return 3;
+    }
+    ''')
+
+
+def build(name, *flags):
+    source = run.path("shares.cc")
+    with open(source, "w") as f:
+        f.write(SHARES)
+    path = run.path(name)
+    subprocess.run(["c++", "-O2", *flags, "-o", path, source], check=True)
+    return path
+
+
+def record(*words, options=(), status=3, before=()):
+    trace = run.path("t.sonde")
+    if before:
+        # Another user must reach it.
+        for folder in {os.path.dirname(path) for path in (trace, words[0])}:
+            while os.path.basename(folder).startswith(("tmp", "sonde-e2e")) and \
+                    folder != "/tmp":
+                os.chmod(folder, 0o777)
+                folder = os.path.dirname(folder)
+    done = subprocess.run([*before, run.sonde, "run", "--force", "--quiet", *options,
+                           "-o", trace, "--", *words],
+                          stdout=subprocess.PIPE, text=True, timeout=120)
+    equal("status", done.returncode, status)
+    told = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
+                                     stdout=subprocess.PIPE, check=True).stdout)
+    return told, done.stdout
+
+
+def check_shares(told, names=("one", "two", "three")):
+    total = {f["function"]: f for f in told["functions"]}
+    own = [total.get(name, {}).get("total_share", 0) for name in names]
+    true(f"hardly anything was sampled: {own}", sum(own) > 0.7)
+    for name, share, part in zip(names, own, (1 / 6, 2 / 6, 3 / 6)):
+        got = share / sum(own)
+        true(f"{name} has {got:.3f}, not {part:.3f}", abs(got - part) < 0.08)
+    return total
+
+
+def lines_and_inlined_functions():
+    told, output = record(build("debug", "-g"), "2")
+    equal("output", output, "done\n")
+    total = check_shares(told)
+    lines = SHARES.splitlines()
+    for name in ("one", "two"):
+        equal("file", os.path.basename(total[name]["file"]), "shares.cc")
+        true(f"{name} at {total[name]['line']}",
+             name + "()" in lines[total[name]["line"] - 1])
+    # What the compiler put into others has a name of its own, and the time.
+    equal("hottest", told["functions"][0]["function"], "burn")
+    true("work has nearly all", total["work"]["total_share"] > 0.9)
+    true("work's own", total["work"]["self_share"] < 0.05)
+    sampling = told["sampling"]
+    equal("sum of the parts", sum(f["self_ns"] for f in told["functions"]) +
+          sampling["unknown_ns"], sampling["sampled_ns"])
+    true("unwound to the end", sampling["approximate"] <= 0.05 * sampling["samples"])
+
+
+def symbols_are_enough():
+    told, _ = record(build("symbols"), "2")
+    check_shares(told)
+
+
+def stripped_code_is_a_place():
+    told, _ = record(build("stripped", "-s"), "1")
+    top = told["functions"][0]
+    true(top["function"], top["function"].startswith("stripped+0x") or
+         top["function"] == "clock_gettime")
+    equal("language", top["language"], "native")
+
+
+def children_and_other_programs():
+    program = build("debug", "-g")
+    told, _ = record("sh", "-c", f"{program} 1.5 & {program} 1.5; wait; exec {program} 1")
+    by = {}
+    for f in told["functions"]:
+        if f["function"] == "three":
+            by[f["process"]] = f["total_share"]
+    equal("processes", len(by), 3)
+    true(f"each has its half: {by}", all(share > 0.08 for share in by.values()))
+
+
+def threads_of_python_that_run_none():
+    """What C threads of a Python program do is sampled by perf."""
+    library = run.path("lib.so")
+    source = run.path("lib.cc")
+    with open(source, "w") as f:
+        f.write(SHARES.replace("int main(", "extern \"C\" int unused(") + textwrap.dedent('''
+            #include <thread>
+            extern "C" void start(double seconds) {
+              static std::thread one([=] { work(seconds); });
+              one.detach();
+            }
+            '''))
+    subprocess.run(["c++", "-O2", "-g", "-shared", "-fPIC", "-pthread", "-o", library,
+                    source], check=True)
+    told, _ = record("/usr/bin/python3", "-c",
+                     "import ctypes, time\n"
+                     f"lib = ctypes.CDLL({library!r})\n"
+                     "lib.start(ctypes.c_double(2))\n"
+                     "def spin():\n"
+                     "  end = time.process_time() + 3\n"
+                     "  while time.process_time() < end: pass\n"
+                     "spin()\n", status=0)
+    by = {f["function"]: f for f in told["functions"]}
+    true("work of the C thread", by["work"]["total_share"] > 0.2)
+    true("spin of the Python thread", by["spin"]["total_share"] > 0.2)
+    true("not twice", told["sampling"]["sampled_ns"] <= told["run"]["cpu_ns"] * 1.05)
+
+
+def an_ordinary_user():
+    if os.getuid() != 0:
+        return
+    program = build("debug", "-g")
+    told, _ = record(program, "2", before=("setpriv", "--reuid", "65534", "--regid",
+                                           "65534", "--clear-groups",
+                                           "--inh-caps=-all"))
+    check_shares(told)
+
+
+def paused_and_off():
+    program = build("debug", "-g")
+    told, _ = record(program, "2", options=("--stacks", "off"))
+    equal("off", told["sampling"], None)
+    told, _ = record(program, "2", options=("--delay", "1s"))
+    true("sampled in the delay",
+         told["sampling"]["sampled_ns"] < told["run"]["cpu_ns"] - 0.3e9)
+
+
+run.case("lines_and_inlined_functions", lines_and_inlined_functions)
+run.case("symbols_are_enough", symbols_are_enough)
+run.case("stripped_code_is_a_place", stripped_code_is_a_place)
+run.case("children_and_other_programs", children_and_other_programs)
+run.case("threads_of_python_that_run_none", threads_of_python_that_run_none)
+run.case("an_ordinary_user", an_ordinary_user)
+run.case("paused_and_off", paused_and_off)
+run.done()
