@@ -144,25 +144,25 @@ class Writer {
 
   Status WriteStacks() {
     Status status = Ok();
-    const auto end_line = [&] {
-      if (status.ok()) status = EndLine();
-    };
     rows_.frames.ForEach([&](uint32_t id, const StackFrame& row) {
+      if (!status.ok()) return;
       Add("frame {}", frame_ids_[id]);
       VisitFields(fields_, row);
-      end_line();
+      status = EndLine();
     });
+    TRY_OK(status);
     for (const auto& [key, row] : rows_.symbols) {
       if (frame_ids_[row.frame] == 0) continue;
       Add("symbol {}", frame_ids_[row.frame]);
       VisitFields(fields_, row);
-      end_line();
+      TRY_OK(EndLine());
     }
     rows_.stacks.ForEach([&](uint32_t id, const StackNode& row) {
+      if (!status.ok()) return;
       Add("stack {}", stack_ids_[id]);
       fields_.Number("parent", stack_ids_[row.parent]);
       fields_.Number("frame", frame_ids_[row.frame]);
-      end_line();
+      status = EndLine();
     });
     return status;
   }

@@ -205,6 +205,15 @@ def the_hottest_function_is_named():
                             text=True, check=True).stdout
     true("folded", any("<module> (hot.py:7);hot (hot.py:" in line
                        for line in folded.splitlines()))
+    for to in ("flame", "speedscope", "firefox"):
+        text = subprocess.run([run.sonde, "export", trace, "--to", to, "-o", "-"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=True).stdout
+        true(to, "hot" in text and "hot.py" in text)
+    page = subprocess.run([run.sonde, "report", trace, "--html", "-"],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    true("the source of the hottest line",
+         "<code>        sum(range(100))</code>" in page)
 
 
 def recycled_code_keeps_its_names():

@@ -16,6 +16,8 @@
 #include "store/counter_replay.h"
 #include "store/lod.h"
 #include "store/sql.h"
+#include "store/stack_sums.h"
+#include "store/stack_tree.h"
 #include "store/store.h"
 #include "trace/frame.h"
 
@@ -71,6 +73,16 @@ void Ask(const std::shared_ptr<const Store>& store, uint8_t choice) {
     if (id % 2 != choice % 2) replay.Want(some, id, id);
   replay.Run();
   store->RealtimeOf(range.end_ns);
+  if (const auto sums = RunningStacks(*store); sums.ok()) {
+    const StackTree tree(*store, sums.value());
+    uint64_t self_ns = 0;
+    for (const StackTreeNode& node : tree.nodes()) {
+      self_ns += node.self_ns;
+      tree.Name(node);
+    }
+    if (self_ns != tree.nodes()[0].total_ns) std::abort();
+    if (!RunningSamples(*store).ok()) std::abort();
+  }
   ReadPixels(*store, 1, {range.begin_ns, range.end_ns}, 100);
   auto database = Database::Open(store);
   if (!database.ok()) std::abort();
