@@ -28,10 +28,10 @@ border-radius:8px}
 .flame-tools input,.flame-tools button{font:inherit;color:inherit;
 background:var(--card);border:1px solid var(--edge);border-radius:6px;
 padding:2px 8px}
-.flame button{position:absolute;height:17px;margin:0;padding:0 3px;border:0;
-border-right:1px solid var(--paper);overflow:hidden;white-space:nowrap;
-text-overflow:ellipsis;text-align:left;color:var(--ink);cursor:pointer;
-font:11px/17px ui-monospace,Menlo,Consolas,monospace}
+.flame button{position:absolute;height:17px;margin:0;padding:0;border:0;
+box-shadow:inset -1px 0 var(--paper);overflow:hidden;white-space:nowrap;
+text-overflow:ellipsis;text-align:left;text-indent:3px;color:var(--ink);
+cursor:pointer;font:11px/17px ui-monospace,Menlo,Consolas,monospace}
 .flame button[hidden]{display:none}
 .flame .python,.flame-key .python{background:var(--python)}
 .flame .native,.flame-key .native{background:var(--native)}

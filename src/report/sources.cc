@@ -78,15 +78,14 @@ class SourcePage {
  public:
   SourcePage(const Store& store, uint64_t all_ns)
       : all_ns_(static_cast<double>(std::max<uint64_t>(1, all_ns))),
-        here_(RecordedHere(store)),
         started_ns_(store.RealtimeOf(store.range().begin_ns)) {}
 
   std::string Write(const std::vector<FileLines>& files) {
     for (const FileLines& file : files) {
-      if (static_cast<double>(file.self_ns) < kLeastFileShare * all_ns_)
-        continue;
       // What is no path, such as <string>, nobody expects to see.
-      if (file.file.starts_with("/")) File(file);
+      if (file.file.starts_with("/") &&
+          static_cast<double>(file.self_ns) >= kLeastFileShare * all_ns_)
+        File(file);
     }
     if (out_.empty()) return "";
     return "<section>\n<h2>The hottest lines</h2>\n<p class=\"soft\">Shares "
@@ -112,10 +111,7 @@ class SourcePage {
   }
 
   void Source(const FileLines& file) {
-    const auto text =
-        here_ ? ReadSource(file.file, started_ns_)
-              : Result<std::string>(NotShown(
-                    file.file, "recorded on another machine, not looked for"));
+    const auto text = ReadSource(file.file, started_ns_);
     if (!text.ok()) return Why(text.error().what);
     const std::vector<std::string_view> lines = LinesOf(text.value());
     if (!file.lines.empty() && file.lines.rbegin()->first > lines.size())
@@ -155,7 +151,6 @@ class SourcePage {
   }
 
   const double all_ns_;
-  const bool here_;
   const int64_t started_ns_;
   size_t opened_ = 0;
   std::string out_;
@@ -184,6 +179,9 @@ Result<std::string> ReadSource(const std::string& path,
 
 std::string SourceSection(const Store& store,
                           const std::vector<StackSum>& sums) {
+  if (!RecordedHere(store))
+    return "<p class=\"soft\">No source is shown: the trace was recorded on "
+           "another machine.</p>\n";
   uint64_t all_ns = 0;
   for (const StackSum& sum : sums) all_ns += sum.running_ns;
   return SourcePage(store, all_ns).Write(HottestFiles(store, sums, kMostFiles));

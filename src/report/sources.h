@@ -23,8 +23,8 @@ Result<std::string> ReadSource(const std::string& path,
 // The five hottest files that are worth a look, each with the CPU time of its
 // lines: those with most time, and a few lines around them. Where the source
 // cannot be shown, one line says why. Of a trace that was recorded on another
-// machine no file is opened. Empty if no line is known. Text is escaped, long
-// lines are cut.
+// machine no file is opened, and one line says so for all. Empty if no line is
+// known. Text is escaped, long lines are cut.
 std::string SourceSection(const Store& store,
                           const std::vector<StackSum>& sums);
 
