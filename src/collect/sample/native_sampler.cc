@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 #include "collect/perf/stack_record.h"
-#include "collect/proc/machine_files.h"
+#include "collect/sample/stack_sampler.h"
 #include "collect/symbols/code_names.h"
 
 namespace sonde {
@@ -132,7 +132,10 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns) {
   Sample sample;
   sample.thread =
       run_.tree.FindThread(number, static_cast<pid_t>(record->tid)).number;
-  if (sample.thread == 0 || run_.python_threads.contains(sample.thread)) return;
+  if (sample.thread == 0 || run_.python_threads.contains(sample.thread) ||
+      (program->python && record->pid == record->tid &&
+       !run_.no_python.contains(number)))
+    return;
   sample.time_ns = record->time_ns + offset_ns;
   sample.weight_ns = static_cast<uint64_t>(period_ns_);
   if (record->registers) {
@@ -153,10 +156,11 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
   const auto state = run_.tree.FindPid(pid);
   if (!state) return nullptr;
   *number = state->number;
-  Program& program =
-      programs_.try_emplace(state->number, pid, files_).first->second;
-  if (program.exec_ns != state->exec_ns) {
+  const auto [at, fresh] = programs_.try_emplace(state->number, pid, files_);
+  Program& program = at->second;
+  if (fresh || program.exec_ns != state->exec_ns) {
     program.exec_ns = state->exec_ns;
+    program.python = LooksLikePython(pid);
     program.code.Changed();
   }
   return &program;

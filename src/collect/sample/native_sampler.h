@@ -23,7 +23,8 @@ namespace sonde {
 // file.
 //
 //  - Each sample stands for the same CPU time. Threads that the sampler of
-//    Python's stacks follows are left to that one.
+//    Python's stacks follows are left to that one, and the main thread of what
+//    looks like a Python until that one has tried.
 //  - What a thread does in the kernel counts for the function that called it
 //    where we may see that, and is not sampled where we may not.
 //  - Each task begins with a full period: one that uses less is not sampled.
@@ -49,6 +50,7 @@ class NativeSampler : public Gatherer {
 
     ProcessCode code;
     int64_t exec_ns = kNoTime;
+    bool python = false;  // looks like one
   };
   // A place in a file, as a frame of the trace.
   using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address

@@ -43,6 +43,8 @@ SourceState CheckStacks() {
   return SourceState::Works("functions of Python 3.8 to 3.14");
 }
 
+}  // namespace
+
 bool LooksLikePython(pid_t pid) {
   char path[256];
   const ssize_t n =
@@ -51,6 +53,8 @@ bool LooksLikePython(pid_t pid) {
          std::string_view(path, static_cast<size_t>(n)).find("python") !=
              std::string_view::npos;
 }
+
+namespace {
 
 constexpr SourceInfo kStackSources[] = {
     {"stacks", "where in their code programs are", CheckStacks}};
@@ -162,11 +166,13 @@ bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
 void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   auto found = PythonProcess::Find(program.pid);
   if (found.ok()) {
+    run_.no_python.erase(number);
     program.python = found.Take();
     program.told_ns = now_ns;
     SyncThreads(number, program, now_ns);
     return;
   }
+  run_.no_python.insert(number);
   const Error& error = found.error();
   if (error.kind == Error::Kind::kDenied && denied_.empty()) {
     denied_ = error.what;

@@ -17,6 +17,9 @@
 
 namespace sonde {
 
+// By the name of its program.
+bool LooksLikePython(pid_t pid);
+
 // Samples where in their code the Python programs of a tree are, from outside:
 // no signal, no ptrace, nothing is put into them.
 //
