@@ -132,10 +132,11 @@ Outcome Waiting(const Case& about) {
   PutNumber(f, "waited", share, Unit::kShare);
   PutNumber(f, "own_cores", *facts.judged.cores_used, Unit::kCores);
   f.advice = AdviceOn(top.kind);
-  // Who is asked seldom waits, and has nothing to gain by that.
-  if (top.kind == WaitKind::kEvent)
+  // Who is asked seldom waits, and has nothing to gain by that; who sleeps by
+  // itself may want to.
+  if (top.kind == WaitKind::kEvent || top.kind == WaitKind::kSleep)
     f.severity = Severity::kInfo;
-  else
+  if (top.kind != WaitKind::kEvent)
     f.gain = Gain{share, "if that wait took no time"};
   return {{std::move(f)}, ""};
 }
