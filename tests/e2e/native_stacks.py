@@ -6,10 +6,11 @@ Fault 17: the memory of a target is read.
 
 import json
 import os
+import shutil
 import subprocess
 import textwrap
 
-from common import Runner, equal, true
+from common import Runner, Skip, equal, true
 
 run = Runner()
 
@@ -156,6 +157,41 @@ def threads_of_python_that_run_none():
     true("not twice", told["sampling"]["sampled_ns"] <= told["run"]["cpu_ns"] * 1.05)
 
 
+JAVA = textwrap.dedent('''\
+    public class Spin {
+      static long burn(long n) {
+        long s = 0;
+        for (long i = 0; i < n; i++) s += i * i % 7;
+        return s;
+      }
+      public static void main(String[] args) {
+        long end = System.currentTimeMillis() + 3000, s = 0;
+        while (System.currentTimeMillis() < end) s += burn(1000000);
+        System.exit(s == 1 ? 1 : 3);
+      }
+    }
+    ''')
+
+
+def code_that_java_made():
+    if shutil.which("java") is None:
+        raise Skip("there is no java (default-jdk-headless)")
+    source = run.path("Spin.java")
+    with open(source, "w") as f:
+        f.write(JAVA)
+    told, _ = record("java", source)
+    by = {f["function"]: f["total_share"] for f in told["functions"]}
+    true(f"compiled Java: {by.get('compiled Java')}", by.get("compiled Java", 0) > 0.4)
+    told, _ = record("java", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit",
+                     source)
+    by = {f["function"]: f["total_share"] for f in told["functions"]}
+    for process in told["processes"]:
+        if os.path.exists(f"/tmp/perf-{process['pid']}.map"):
+            os.unlink(f"/tmp/perf-{process['pid']}.map")
+    true(f"burn: {by}", any("Spin.burn" in name and share > 0.4
+                            for name, share in by.items()))
+
+
 def an_ordinary_user():
     if os.getuid() != 0:
         return
@@ -180,6 +216,7 @@ run.case("symbols_are_enough", symbols_are_enough)
 run.case("stripped_code_is_a_place", stripped_code_is_a_place)
 run.case("children_and_other_programs", children_and_other_programs)
 run.case("threads_of_python_that_run_none", threads_of_python_that_run_none)
+run.case("code_that_java_made", code_that_java_made)
 run.case("an_ordinary_user", an_ordinary_user)
 run.case("paused_and_off", paused_and_off)
 run.done()

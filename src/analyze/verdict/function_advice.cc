@@ -12,6 +12,14 @@ struct Known {
   const char* advice;
 };
 constexpr Known kKnown[] = {
+    {{"JavaScript"},
+     "With `node --perf-basic-prof` sonde can name its functions."},
+    {{"compiled Java"},
+     "With `java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit` sonde "
+     "can name its methods."},
+    {{"compiled .NET"},
+     "With DOTNET_PerfMapEnabled=1 in its environment sonde can name its "
+     "methods."},
     {{"/json/", "/simplejson/", "json_", "yyjson"},
      "It parses or writes JSON: orjson or msgspec do that several times "
      "faster, "

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/time.h"
 #include "collect/perf/stack_record.h"
+#include "collect/proc/process_files.h"
 #include "collect/sample/stack_sampler.h"
 #include "collect/symbols/code_names.h"
+#include "collect/symbols/perf_map.h"
 
 namespace sonde {
 namespace {
@@ -37,6 +41,23 @@ Result<PerfRing> OpenRing(double hz, pid_t pid, int cpu, size_t pages,
     *with_kernel = false;
   }
   return PerfRing::Open(StackAttr(hz, kPerfRegisters, false), pid, cpu, pages);
+}
+
+// What the code is called that a process has compiled, where its functions have
+// no names.
+const char* CallMade(pid_t pid) {
+  char path[256];
+  const ssize_t n =
+      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
+  const std::string_view whole(path,
+                               static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  const std::string_view program = whole.substr(whole.rfind('/') + 1);
+  for (const std::string_view one :
+       {"node", "deno", "bun", "chrom", "electron"})
+    if (program.starts_with(one)) return "JavaScript";
+  if (program.starts_with("java")) return "compiled Java";
+  if (program.starts_with("dotnet")) return "compiled .NET";
+  return "code made at run time";
 }
 
 // Opens the event on ourselves, as `sonde run` does on the command.
@@ -144,7 +165,7 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns) {
                      StackCopy{registers[kRsp], record->stack}, stack_);
     frames_.clear();
     for (size_t i = stack_.frames.size(); i-- > 0;)
-      frames_.push_back(FrameOf(stack_.frames[i]));
+      frames_.push_back(FrameOf(stack_.frames[i], number, program->code.pid()));
     if (!frames_.empty()) sample.stack = run_.out.AddStack(frames_);
     if (stack_.end != UnwindEnd::kComplete)
       sample.flags |= Sample::kApproximate;
@@ -166,17 +187,42 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
   return &program;
 }
 
-StackFrame NativeSampler::FrameOf(const NativeFrame& native) {
+StackFrame NativeSampler::FrameOf(const NativeFrame& native, uint32_t process,
+                                  pid_t pid) {
+  if (native.file == nullptr) return FrameOfMade(native, process, pid);
   StackFrame frame;
-  if (native.file == nullptr) {
-    frame.function = run_.out.Intern("code made at run time");
-    return frame;
-  }
   frame.module = ModuleOf(*native.file);
   frame.offset = native.address - (native.is_return_address ? 1 : 0);
   const Place place(native.file->number(), frame.offset);
   if (places_.size() < kMostPlaces && !places_.contains(place))
     places_.emplace(place, run_.out.AddFrame(frame));
+  return frame;
+}
+
+StackFrame NativeSampler::FrameOfMade(const NativeFrame& native,
+                                      uint32_t process, pid_t pid) {
+  const auto [at, fresh] = made_.try_emplace(process);
+  Made& made = at->second;
+  if (fresh) {
+    made.pid = pid;
+    made.own_pid = ParseOwnPid(ReadText(fmt::format("/proc/{}/status", pid)))
+                       .value_or(pid);
+    struct stat st = {};
+    if (::stat(fmt::format("/proc/{}", pid).c_str(), &st) == 0)
+      made.owner = st.st_uid;
+    made.called = CallMade(pid);
+    Module module;
+    module.path =
+        run_.out.Intern(fmt::format("/tmp/perf-{}.map", made.own_pid));
+    made.module = run_.out.AddRow(module);
+  }
+  StackFrame frame;
+  frame.module = made.module;
+  frame.offset = native.pc - (native.is_return_address ? 1 : 0);
+  if (made_places_ < kMostPlaces && !made.frames.contains(frame.offset)) {
+    made.frames.emplace(frame.offset, run_.out.AddFrame(frame));
+    ++made_places_;
+  }
   return frame;
 }
 
@@ -206,6 +252,7 @@ void NativeSampler::Stop(int64_t now_ns) {
   rings_.clear();
   next_ns_ = INT64_MAX;
   Name();
+  NameMade();
   if (lost_ == 0) return;
   Loss loss;
   loss.reason = "stack-samples";
@@ -243,6 +290,18 @@ void NativeSampler::Name() {
       unnamed_ = fmt::format("{}: {}", wanted[i].path, code.why_not);
     for (size_t k = 0; k < code.places.size(); ++k)
       AddNames(frames[i][k], code.places[k]);
+  }
+}
+
+void NativeSampler::NameMade() {
+  for (const auto& [process, made] : made_) {
+    const auto map = PerfMap::Of(made.pid, made.own_pid, made.owner);
+    for (const auto& [address, frame] : made.frames) {
+      PlaceName name;
+      if (map) name = map->At(address);
+      if (name.function.empty()) name.function = made.called;
+      AddNames(frame, {name});
+    }
   }
 }
 

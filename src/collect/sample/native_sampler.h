@@ -28,7 +28,8 @@ namespace sonde {
 //  - What a thread does in the kernel counts for the function that called it
 //    where we may see that, and is not sampled where we may not.
 //  - Each task begins with a full period: one that uses less is not sampled.
-//  - Names come at the end, by the debug information and the symbols of files.
+//  - Names come at the end, by the debug information and the symbols of files,
+//    of code that was made at run time by the map that its runtime wrote.
 //
 // For commands that are started; processes that run already are not sampled.
 // One thread. Does not own the run.
@@ -52,6 +53,14 @@ class NativeSampler : public Gatherer {
     int64_t exec_ns = kNoTime;
     bool python = false;  // looks like one
   };
+  // What a process compiled while it ran.
+  struct Made {
+    pid_t pid = 0, own_pid = 0;
+    uid_t owner = 0;
+    const char* called = "";              // without a name for its functions
+    uint32_t module = 0;                  // Module::id
+    std::map<uint64_t, uint32_t> frames;  // to be named, by address
+  };
   // A place in a file, as a frame of the trace.
   using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address
 
@@ -59,9 +68,11 @@ class NativeSampler : public Gatherer {
   void Drain(int64_t now_ns);
   void Take(std::string_view record, int64_t offset_ns);
   Program* ProgramOf(pid_t pid, uint32_t* number);
-  StackFrame FrameOf(const NativeFrame& frame);
+  StackFrame FrameOf(const NativeFrame& frame, uint32_t process, pid_t pid);
+  StackFrame FrameOfMade(const NativeFrame& frame, uint32_t process, pid_t pid);
   uint32_t ModuleOf(const CodeFile& file);
   void Name();
+  void NameMade();
   void AddNames(uint32_t frame, const std::vector<PlaceName>& names);
 
   SampledRun& run_;
@@ -78,6 +89,8 @@ class NativeSampler : public Gatherer {
   std::vector<StackFrame> frames_;
   std::unordered_map<uint32_t, uint32_t> modules_;  // by CodeFile::number
   std::map<Place, uint32_t> places_;                // the frames to be named
+  std::map<uint32_t, Made> made_;                   // by process number
+  size_t made_places_ = 0;
   uint64_t lost_ = 0;
   int64_t lost_from_ns_ = kNoTime, lost_to_ns_ = kNoTime;
   int64_t naming_cpu_ns_ = 0;
