@@ -9,6 +9,7 @@
 #include "cli/exec_error.h"
 #include "cli/output_name.h"
 #include "cli/record_options.h"
+#include "cli/stack_text.h"
 #include "cli/summary.h"
 #include "collect/session/launcher.h"
 #include "collect/session/session.h"
@@ -40,6 +41,8 @@ output, signals and exit status are as without sonde.
                      only the time after the start-up, whose end sonde finds
   --stop-file FILE   end the recording when FILE appears; a FILE that is left
                      over is removed at the start
+  --hang TIME        if nothing was done for TIME (60s), show where the threads
+                     stand
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --stacks HZ|off    look so often where in their code programs are,
                      1 to 1000 (default: 199)
@@ -128,6 +131,9 @@ Result<int> Record(const RunArgs& run, const InheritedFds& inherited) {
   // Said behind what the command says.
   std::string left;
   options.on_left = [&](const std::string& path) { left += LeftLine(path); };
+  options.on_hang = [&](const std::vector<pid_t>& pids) {
+    if (!quiet) PrintHang(pids, FormatDuration(options.life.hang_ns));
+  };
   options.on_failure = [quiet](const Error& error) {
     if (!quiet)
       PrintError({error.kind, error.what + ": the recording stops here, the "

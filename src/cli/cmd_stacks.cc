@@ -6,11 +6,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "analyze/facts/sleepers.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/stack_text.h"
 #include "collect/proc/pids.h"
-#include "collect/sample/thread_states.h"
 #include "collect/stacks/process_stacks.h"
 #include "collect/tree/watch_target.h"
 
@@ -31,98 +30,6 @@ not stopped, and does not notice. CPython 3.8 to 3.14.
   --json      for machines: one JSON object
   -h, --help  this text
 )";
-
-// Letters of /proc/PID/task/TID/stat. One that is running and one that waits
-// for a core have the same letter.
-struct StateWord {
-  char letter;
-  const char* word;  // of --json
-  const char* text;
-};
-constexpr StateWord kStateWords[] = {
-    {'R', "runnable", "running or runnable"},
-    {'S', "asleep", "asleep"},
-    {'I', "asleep", "asleep"},
-    {'D', "blocked", "blocked in the kernel"},
-    {'T', "stopped", "stopped by a signal"},
-    {'t', "stopped", "stopped by a debugger"},
-    {'Z', "ended", "ended"},
-    {'X', "ended", "ended"},
-};
-
-StateWord WordsOf(char state) {
-  for (const StateWord& one : kStateWords)
-    if (one.letter == state) return one;
-  return {state, "unknown", "in an unknown state"};
-}
-
-// What a thread that does not run waits for; empty if that is not known.
-std::string WaitOf(const ThreadStack& thread) {
-  if (thread.state == 'R' || !thread.call || *thread.call < 0) return "";
-  const std::string_view wait =
-      CallWait(ThreadStates::NumbersOf(), static_cast<double>(*thread.call));
-  return wait.empty() ? fmt::format("in system call {}", *thread.call)
-                      : std::string(wait);
-}
-
-bool HasNoPython(const ProcessStacks& process) {
-  return process.why_not && !process.python &&
-         process.why_not->kind == Error::Kind::kNotFound;
-}
-
-std::string FrameText(const PythonFrame& frame) {
-  return frame.line > 0
-             ? fmt::format("{} ({}:{})", frame.function, frame.file, frame.line)
-             : fmt::format("{} ({})", frame.function, frame.file);
-}
-
-void PrintFrames(const PythonThread& thread) {
-  for (const PythonFrame& frame : thread.frames)
-    fmt::print("    {}\n", FrameText(frame));
-  if (thread.cut) fmt::print("    ... and callers that were not read\n");
-  if (thread.approximate)
-    fmt::print("    (approximate: the thread ran on while it was read)\n");
-}
-
-void PrintThread(const ThreadStack& thread, bool of_python) {
-  std::string line =
-      fmt::format("thread {} ({}): {}", thread.tid, Printable(thread.name, 40),
-                  WordsOf(thread.state).text);
-  if (const std::string wait = WaitOf(thread); !wait.empty())
-    line += (wait.starts_with("in ") ? " " : ", waits ") + wait;
-  if (thread.cpu_ns) line += "; CPU time " + FormatDuration(*thread.cpu_ns);
-  size_t frames = 0;
-  for (const PythonThread& python : thread.python) {
-    if (python.holds_gil) line += "; holds the GIL";
-    frames += python.frames.size() + (python.approximate ? 1 : 0);
-  }
-  fmt::print("{}\n", line);
-  for (const PythonThread& python : thread.python) PrintFrames(python);
-  if (of_python && frames == 0) fmt::print("    no Python frames\n");
-}
-
-void PrintProcess(const ProcessStacks& process, bool asked_for) {
-  std::string line = fmt::format("process {}: {}", process.pid,
-                                 Printable(process.command, 120));
-  if (process.python) line += ", Python " + process.python->version;
-  if (HasNoPython(process)) line += ", no Python found";
-  fmt::print("{}\n", line);
-  // Of the process that was asked for, main() prints the error.
-  if (process.why_not && !HasNoPython(process) && !asked_for)
-    fmt::print("no Python frames: {}{}{}\n", process.why_not->what,
-               process.why_not->hint.empty() ? "" : "; ",
-               process.why_not->hint);
-  const bool of_python = process.python && !process.why_not;
-  for (const ThreadStack& thread : process.threads)
-    PrintThread(thread, of_python);
-  for (const PythonThread& thread : process.unmatched) {
-    fmt::print("thread {:#x} of Python: its number is not known{}\n",
-               thread.ident, thread.holds_gil ? "; holds the GIL" : "");
-    PrintFrames(thread);
-  }
-  if (!process.complete)
-    fmt::print("Not all threads of Python could be read.\n");
-}
 
 nlohmann::json StackJson(const PythonThread& thread) {
   nlohmann::json frames = nlohmann::json::array();
@@ -219,7 +126,8 @@ Result<int> RunStacks(const Args& args) {
       list.push_back(ProcessJson(process));
     } else {
       if (pid != root) std::puts("");
-      PrintProcess(process, pid == root);
+      // Of the process that was asked for, main() prints the error.
+      PrintStacks(stdout, process, pid != root);
     }
   }
   if (json) {

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output_name.h"
 #include "cli/record_options.h"
+#include "cli/stack_text.h"
 #include "cli/summary.h"
 #include "collect/session/session.h"
 #include "collect/session/signals.h"
@@ -45,6 +46,8 @@ the processes; then sonde says what limits them.
                      only the time after the start-up, whose end sonde finds
   --stop-file FILE   end when FILE appears; a FILE that is left over is removed
                      at the start
+  --hang TIME        if nothing was done for TIME (60s), show where the threads
+                     stand
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --stacks HZ|off    look so often where in their code programs are,
                      1 to 1000 (default: 199; of the whole machine: off)
@@ -141,6 +144,9 @@ Result<int> Record(const WatchArgs& args, SessionOptions& options,
   };
   options.on_left = [quiet](const std::string& path) {
     if (!quiet) std::fputs(LeftLine(path).c_str(), stderr);
+  };
+  options.on_hang = [&](const std::vector<pid_t>& pids) {
+    if (!quiet) PrintHang(pids, FormatDuration(options.life.hang_ns));
   };
   options.on_failure = [&](const Error& error) {
     failed = true;

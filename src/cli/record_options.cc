@@ -48,6 +48,16 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
                    "--delay 90s, --delay 2m or --delay auto");
     life.delay_ns = *ns;
   }
+  if (!args.hang.empty()) {
+    const auto ns = ParseDuration(args.hang, 0);
+    if (!ns || *ns < kNsPerSec)
+      return Wrong(verb,
+                   "--hang is a time of a second at least, with its unit, not "
+                   "'" +
+                       Printable(args.hang) + "'",
+                   "--hang 60s or --hang 5m");
+    life.hang_ns = *ns;
+  }
   if (life.for_ns > 0 && life.delay_ns >= life.for_ns)
     return Wrong(verb,
                  "--delay " + Printable(args.delay) + " is not shorter than " +
@@ -112,6 +122,7 @@ void AddRecordOptions(CLI::App& app, RecordArgs& args) {
   app.add_option("-t,--for", args.time);
   app.add_option("--delay", args.delay);
   app.add_option("--stop-file", args.stop_file);
+  app.add_option("--hang", args.hang);
   app.add_flag("--force", args.force);
   app.add_flag("--quiet", args.quiet);
   app.add_flag("--args", args.all_args);

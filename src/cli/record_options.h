@@ -15,7 +15,7 @@ namespace sonde {
 
 // As written on the command line.
 struct RecordArgs {
-  std::string output, max_size, time, delay, stop_file;
+  std::string output, max_size, time, delay, stop_file, hang;
   double rate_hz = 10;
   std::string stacks = "199";  // looks a second, or "off"
   bool force = false, quiet = false;

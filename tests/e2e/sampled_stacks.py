@@ -266,6 +266,22 @@ def a_deadlock_is_told_its_lines():
              for e in told["evidence"]) == 2)
 
 
+def a_hang_is_shown_at_once():
+    done = subprocess.run([run.sonde, "run", "--force", "--hang", "2s", "-o",
+                           run.path("t.sonde"), "--", "timeout", "6",
+                           "/usr/bin/python3", script("deadlock.py", DEADLOCK)],
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    equal("status", done.returncode, 124)
+    shown = done.stderr.split("Hung:")[0]
+    equal("said once", shown.count("has done nothing for 2.00 s"), 1)
+    equal("both threads", shown.count("take ("), 2)
+    for time in ("5", "0s", "x", "0.5s"):
+        done = subprocess.run([run.sonde, "run", "--hang", time, "--", "true"],
+                              stderr=subprocess.PIPE, text=True)
+        equal(f"--hang {time}", (done.returncode, "--hang is a time" in done.stderr),
+              (125, True))
+
+
 def stacks_can_be_off():
     trace, _ = record(script("shares.py", SHARES), "0.5", options=("--stacks", "off"),
                       status=3)
@@ -315,6 +331,7 @@ for one in pythons():
     if 8 <= one[2] <= 14:
         run.case(f"waits_{one[0]}", waits, *one)
 run.case("a_deadlock_is_told_its_lines", a_deadlock_is_told_its_lines)
+run.case("a_hang_is_shown_at_once", a_hang_is_shown_at_once)
 run.case("stacks_can_be_off", stacks_can_be_off)
 run.case("the_hottest_function_is_named", the_hottest_function_is_named)
 run.case("recycled_code_keeps_its_names", recycled_code_keeps_its_names)

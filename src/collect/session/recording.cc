@@ -231,6 +231,13 @@ Status Recording::End(int64_t now_ns, int64_t ended_ns, const char* ended_by) {
   return out_->Close();
 }
 
+std::vector<pid_t> Recording::pids() const {
+  std::vector<pid_t> out;
+  for (const auto& [number, process] : tree_->live())
+    out.push_back(process.pid);
+  return out;
+}
+
 bool Recording::Contains(pid_t pid) const {
   for (const auto& [number, process] : tree_->live())
     if (process.pid == pid) return true;

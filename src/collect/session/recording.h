@@ -98,6 +98,9 @@ class Recording {
     return task && !task->alive;
   }
   size_t processes() const { return tree_->live().size(); }
+  std::vector<pid_t> pids() const;
+  // See SampledRun.
+  const SampledRun::Used& used() const { return gatherers_->used(); }
   int64_t bytes() const { return out_->bytes_written(); }
   int64_t started_ns() const { return started_ns_; }
   // When the command ended, as the kernel tells; only after RootEnded().

@@ -67,6 +67,7 @@ SessionLoop::SessionLoop(const SessionOptions& options,
       root_(root),
       stop_file_(std::move(stop_file)),
       ticks_(NowNs(), static_cast<int64_t>(1e9 / options.recording.rate_hz)),
+      hang_(options.life.hang_ns),
       // At ten ticks a second and fewer, each tick is flushed.
       flush_every_ns_(options.recording.rate_hz <= 10 ? 0 : kFlushEveryNs),
       root_running_(root != 0) {}
@@ -248,12 +249,20 @@ void SessionLoop::PollTree(int64_t now_ns) {
   woken_.clear();
 }
 
+void SessionLoop::LookForHang(int64_t now_ns) {
+  if (recording_->paused())
+    hang_.StartOver();
+  else if (hang_.Add(now_ns, recording_->used()) && options_.on_hang)
+    options_.on_hang(recording_->pids());
+}
+
 void SessionLoop::TakeTick(int64_t now_ns) {
   const int64_t late_ns = now_ns - ticks_.next_ns();
   const int64_t missed = ticks_.Take(now_ns);
   if (late_ns > kStallNs) recording_->Stalled(last_tick_ns_, now_ns, missed);
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   recording_->Tick(now_ns);
+  LookForHang(now_ns);
   // A machine may have any number of processes.
   if (root_ == 0)
     ticks_.RestUntil(now_ns + (ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns) *

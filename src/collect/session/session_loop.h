@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "collect/sample/ticks.h"
 #include "collect/session/control.h"
+#include "collect/session/hang_watch.h"
 #include "collect/session/recording.h"
 #include "collect/session/session_dir.h"
 #include "collect/session/session_options.h"
@@ -68,6 +69,7 @@ class SessionLoop {
   void Work(int64_t now_ns);
   void PollTree(int64_t now_ns);
   void TakeTick(int64_t now_ns);
+  void LookForHang(int64_t now_ns);
   bool RootHasEnded() const;
   void CheckRoot();
   bool Finished() const;
@@ -91,6 +93,7 @@ class SessionLoop {
   Fd epoll_, timer_;
   std::optional<ControlServer> control_;
   Ticks ticks_;
+  HangWatch hang_;
   const int64_t flush_every_ns_;
   int64_t resume_ns_ = INT64_MAX;  // the delay is over
   int64_t end_ns_ = INT64_MAX;     // the time is over

@@ -1,9 +1,12 @@
 #ifndef SONDE_COLLECT_SESSION_SESSION_OPTIONS_H_
 #define SONDE_COLLECT_SESSION_SESSION_OPTIONS_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "collect/session/recording.h"
@@ -16,6 +19,7 @@ struct SessionLife {
   int64_t for_ns = 0;     // ends then; 0: no limit
   int64_t delay_ns = 0;   // is paused until then; less than for_ns
   std::string stop_file;  // absolute path: ends when it appears; "": none
+  int64_t hang_ns = 0;    // tells of a tree that stands still so long; 0: never
 };
 
 // What to record, how, and where to.
@@ -35,6 +39,9 @@ struct SessionOptions {
   // Told at once, in one line, that the recording has stopped by a failure of
   // ours while the command goes on.
   std::function<void(const Error& error)> on_failure;
+  // Told at once that the tree has done nothing for `life.hang_ns`: its
+  // processes.
+  std::function<void(const std::vector<pid_t>& pids)> on_hang;
   // Told once of a session's directory, this one's or a dead one's, that stays
   // because there is in it what sonde did not make.
   std::function<void(const std::string& path)> on_left;

@@ -1,0 +1,119 @@
+#include "cli/stack_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "analyze/facts/sleepers.h"
+#include "base/text.h"
+#include "collect/sample/thread_states.h"
+
+namespace sonde {
+namespace {
+
+constexpr size_t kMostProcesses = 16;
+
+// Letters of /proc/PID/task/TID/stat. One that is running and one that waits
+// for a core have the same letter.
+constexpr StateWord kStateWords[] = {
+    {'R', "runnable", "running or runnable"},
+    {'S', "asleep", "asleep"},
+    {'I', "asleep", "asleep"},
+    {'D', "blocked", "blocked in the kernel"},
+    {'T', "stopped", "stopped by a signal"},
+    {'t', "stopped", "stopped by a debugger"},
+    {'Z', "ended", "ended"},
+    {'X', "ended", "ended"},
+};
+
+std::string FrameText(const PythonFrame& frame) {
+  return frame.line > 0
+             ? fmt::format("{} ({}:{})", frame.function, frame.file, frame.line)
+             : fmt::format("{} ({})", frame.function, frame.file);
+}
+
+void PrintFrames(std::FILE* out, const PythonThread& thread) {
+  for (const PythonFrame& frame : thread.frames)
+    fmt::print(out, "    {}\n", FrameText(frame));
+  if (thread.cut) fmt::print(out, "    ... and callers that were not read\n");
+  if (thread.approximate)
+    fmt::print(out, "    (approximate: the thread ran on while it was read)\n");
+}
+
+void PrintThread(std::FILE* out, const ThreadStack& thread, bool of_python) {
+  std::string line =
+      fmt::format("thread {} ({}): {}", thread.tid, Printable(thread.name, 40),
+                  WordsOf(thread.state).text);
+  if (const std::string wait = WaitOf(thread); !wait.empty())
+    line += (wait.starts_with("in ") ? " " : ", waits ") + wait;
+  if (thread.cpu_ns) line += "; CPU time " + FormatDuration(*thread.cpu_ns);
+  size_t frames = 0;
+  for (const PythonThread& python : thread.python) {
+    if (python.holds_gil) line += "; holds the GIL";
+    frames += python.frames.size() + (python.approximate ? 1 : 0);
+  }
+  fmt::print(out, "{}\n", line);
+  for (const PythonThread& python : thread.python) PrintFrames(out, python);
+  if (of_python && frames == 0) fmt::print(out, "    no Python frames\n");
+}
+
+}  // namespace
+
+StateWord WordsOf(char state) {
+  for (const StateWord& one : kStateWords)
+    if (one.letter == state) return one;
+  return {state, "unknown", "in an unknown state"};
+}
+
+// What a thread that does not run waits for; empty if that is not known.
+std::string WaitOf(const ThreadStack& thread) {
+  if (thread.state == 'R' || !thread.call || *thread.call < 0) return "";
+  const std::string_view wait =
+      CallWait(ThreadStates::NumbersOf(), static_cast<double>(*thread.call));
+  return wait.empty() ? fmt::format("in system call {}", *thread.call)
+                      : std::string(wait);
+}
+
+bool HasNoPython(const ProcessStacks& process) {
+  return process.why_not && !process.python &&
+         process.why_not->kind == Error::Kind::kNotFound;
+}
+
+void PrintStacks(std::FILE* out, const ProcessStacks& process,
+                 bool with_error) {
+  std::string line = fmt::format("process {}: {}", process.pid,
+                                 Printable(process.command, 120));
+  if (process.python) line += ", Python " + process.python->version;
+  if (HasNoPython(process)) line += ", no Python found";
+  fmt::print(out, "{}\n", line);
+  if (process.why_not && !HasNoPython(process) && with_error)
+    fmt::print(out, "no Python frames: {}{}{}\n", process.why_not->what,
+               process.why_not->hint.empty() ? "" : "; ",
+               process.why_not->hint);
+  const bool of_python = process.python && !process.why_not;
+  for (const ThreadStack& thread : process.threads)
+    PrintThread(out, thread, of_python);
+  for (const PythonThread& thread : process.unmatched) {
+    fmt::print(out, "thread {:#x} of Python: its number is not known{}\n",
+               thread.ident, thread.holds_gil ? "; holds the GIL" : "");
+    PrintFrames(out, thread);
+  }
+  if (!process.complete)
+    fmt::print(out, "Not all threads of Python could be read.\n");
+}
+
+void PrintHang(const std::vector<pid_t>& pids, const std::string& for_time) {
+  fmt::print(stderr,
+             "sonde: the program has done nothing for {}; its threads stand "
+             "here:\n",
+             for_time);
+  const size_t shown = std::min(pids.size(), kMostProcesses);
+  for (size_t i = 0; i < shown; ++i)
+    if (const auto read = ReadProcessStacks(pids[i]); read.ok())
+      PrintStacks(stderr, read.value(), true);
+  if (shown < pids.size())
+    fmt::print(stderr, "and {} more processes\n", pids.size() - shown);
+}
+
+}  // namespace sonde
