@@ -33,7 +33,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-E2E_TIMEOUT_S = 900
+E2E_TIMEOUT_S = 1200
 FUZZ_SECONDS = 6
 
 # Also with the time between, "ok    12 ms  NAME", and as fuzzers say it,

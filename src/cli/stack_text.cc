@@ -7,12 +7,14 @@
 
 #include "analyze/facts/sleepers.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "collect/sample/thread_states.h"
 
 namespace sonde {
 namespace {
 
 constexpr size_t kMostProcesses = 16;
+constexpr int64_t kMostHangNs = 2 * kNsPerSec;
 
 // Letters of /proc/PID/task/TID/stat. One that is running and one that waits
 // for a core have the same letter.
@@ -109,11 +111,14 @@ void PrintHang(const std::vector<pid_t>& pids, const std::string& for_time) {
              "here:\n",
              for_time);
   const size_t shown = std::min(pids.size(), kMostProcesses);
-  for (size_t i = 0; i < shown; ++i)
-    if (const auto read = ReadProcessStacks(pids[i]); read.ok())
+  // Whoever calls has other things to do.
+  const int64_t until_ns = NowNs() + kMostHangNs;
+  size_t done = 0;
+  for (; done < shown && NowNs() < until_ns; ++done)
+    if (const auto read = ReadProcessStacks(pids[done]); read.ok())
       PrintStacks(stderr, read.value(), true);
-  if (shown < pids.size())
-    fmt::print(stderr, "and {} more processes\n", pids.size() - shown);
+  if (done < pids.size())
+    fmt::print(stderr, "and {} more processes\n", pids.size() - done);
 }
 
 }  // namespace sonde

@@ -1,6 +1,7 @@
 #include "analyze/facts/function_facts.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 // Steps up the stacks of one trace; with more, only the innermost function of a
 // stack is looked at. A second of work.
 constexpr uint64_t kMostSteps = 50'000'000;
+// No sample stands for more: ten years.
+constexpr uint64_t kMostWeightNs = 315'000'000'000'000'000;
 
 // Which of several numbers a function has most time with.
 class Votes {
@@ -138,5 +141,42 @@ class CodeReader {
 }  // namespace
 
 CodeFacts CodeOf(const Store& store) { return CodeReader(store).Read(); }
+
+std::vector<WaitFacts> WaitsIn(const Store& store, int64_t from_ns,
+                               int64_t to_ns) {
+  struct Slept {
+    uint64_t ns = 0, samples = 0;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Slept> slept;  // thread, stack
+  std::vector<Sample> samples;
+  for (const FrameRef& chunk : store.sample_chunks()) {
+    if (!store.ReadSamples(chunk, samples)) continue;
+    for (const Sample& s : samples) {
+      if ((s.flags & Sample::kWaiting) == 0) continue;
+      // It stands for the time before it.
+      const uint64_t weight = std::min<uint64_t>(s.weight_ns, kMostWeightNs);
+      const int64_t begin =
+          std::max(from_ns, s.time_ns - static_cast<int64_t>(weight));
+      const int64_t end = std::min(to_ns, s.time_ns);
+      if (end <= begin || slept.size() >= kMostStackSums) continue;
+      Slept& one = slept[{s.thread, s.stack}];
+      one.ns += static_cast<uint64_t>(end - begin);
+      ++one.samples;
+    }
+  }
+  StackNames names(store);
+  WaitReader waits(names);
+  std::vector<StackPlace> places;
+  uint64_t steps = 0;
+  for (const auto& [key, one] : slept) {
+    const auto thread = store.threads().find(key.first);
+    names.Of(key.second, places,
+             steps < kMostSteps ? StackNames::kMostPlaces : 1);
+    steps += places.size();
+    waits.Add(thread == store.threads().end() ? 0 : thread->second.process,
+              key.first, places, one.ns, one.samples);
+  }
+  return waits.Take();
+}
 
 }  // namespace sonde

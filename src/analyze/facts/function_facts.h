@@ -43,6 +43,11 @@ struct CodeFacts {
 
 CodeFacts CodeOf(const Store& store);
 
+// Where threads slept in a part of the run, the longest first. What
+// `--max-size` gave up is not known by time, and left out.
+std::vector<WaitFacts> WaitsIn(const Store& store, int64_t from_ns,
+                               int64_t to_ns);
+
 }  // namespace sonde
 
 #endif  // SONDE_ANALYZE_FACTS_FUNCTION_FACTS_H_

@@ -78,34 +78,34 @@ const KindWords& WordsOf(WaitKind kind) {
   return at == std::end(kWords) ? kWords[0] : *at;
 }
 
-// Python's own code and what was installed beside it.
+// A queue, a join and a lock are one system call: functions of the library
+// tell.
+WaitKind KindOfLibrary(const Function& function) {
+  const std::string_view file = function.file;
+  for (const std::string_view one :
+       {"/queue.py", "/multiprocessing/queues.py", "/asyncio/queues.py",
+        "/multiprocessing/connection.py"})
+    if (file.ends_with(one)) return WaitKind::kQueue;
+  if (file.ends_with("/subprocess.py") || file.ends_with("/popen_fork.py"))
+    return WaitKind::kChild;
+  const auto says = [&](std::string_view word) {
+    return function.name.find(word) != std::string::npos;
+  };
+  if ((file.ends_with("/threading.py") &&
+       (says("join") || says("_wait_for_tstate_lock"))) ||
+      (file.ends_with("/concurrent/futures/_base.py") && says("result")))
+    return WaitKind::kThread;
+  return WaitKind::kOther;
+}
+
+}  // namespace
+
 bool IsLibrary(std::string_view file) {
   return file.find("/site-packages/") != std::string_view::npos ||
          file.find("/dist-packages/") != std::string_view::npos ||
          file.find("/lib/python3") != std::string_view::npos ||
          file.starts_with("<frozen ");
 }
-
-// A queue, a join and a lock are one system call: functions of the library
-// tell.
-WaitKind KindOfLibrary(const Function& function) {
-  const std::string_view file =
-      function.file.substr(function.file.rfind('/') + 1);
-  if (file == "queue.py" || file == "queues.py" || file == "connection.py")
-    return WaitKind::kQueue;
-  if (file == "subprocess.py" || file == "popen_fork.py")
-    return WaitKind::kChild;
-  const auto says = [&](std::string_view word) {
-    return function.name.find(word) != std::string::npos;
-  };
-  if ((file == "threading.py" &&
-       (says("join") || says("_wait_for_tstate_lock"))) ||
-      (file == "_base.py" && says("result")))
-    return WaitKind::kThread;
-  return WaitKind::kOther;
-}
-
-}  // namespace
 
 const char* NameOf(WaitKind kind) { return WordsOf(kind).name; }
 std::string_view PhraseOf(WaitKind kind) { return WordsOf(kind).phrase; }

@@ -28,6 +28,9 @@ const char* NameOf(WaitKind kind);  // "lock", "queue" ..., as in report --json
 // "for a lock or another thread".
 std::string_view PhraseOf(WaitKind kind);
 
+// True of a file of Python's own code, and of what was installed beside it.
+bool IsLibrary(std::string_view file);
+
 // A line of a program, or of a library. No name: not known.
 struct CodeLine {
   std::string function, file;

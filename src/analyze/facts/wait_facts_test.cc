@@ -27,7 +27,12 @@ constexpr std::string_view kRun =
     "stack 7 parent=1 frame=4\n"
     "stack 8 frame=4\n"
     "stack 9 frame=3\n"
-    "stack 10 parent=9 frame=4\n";
+    "stack 10 parent=9 frame=4\n"
+    "frame 6 function=HTTPConnection.request "
+    "file=/usr/lib/python3/dist-packages/urllib3/connection.py line=9\n"
+    "frame 7 function=recvfrom file=[kernel]\n"
+    "stack 11 parent=1 frame=6\n"
+    "stack 12 parent=11 frame=7\n";
 
 std::vector<WaitFacts> WaitsOf(std::string_view samples) {
   return FactsOfText(kRun, samples).code.waits;
@@ -49,6 +54,12 @@ TEST(WaitFacts, AQueueAJoinAndALockAreToldApart) {
   EXPECT_EQ(waits[0].call, "futex");
 }
 
+TEST(WaitFacts, AConnectionOfANetworkIsNoQueue) {
+  const auto waits = WaitsOf("sample 1s thread=1 stack=12 weight=3s waiting\n");
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].kind, WaitKind::kSocket);
+}
+
 TEST(WaitFacts, WaitsOfOneThreadAtOnePlaceAreOne) {
   const auto waits = WaitsOf(
       "sample 1s thread=1 stack=4 weight=1s waiting\n"
@@ -59,6 +70,18 @@ TEST(WaitFacts, WaitsOfOneThreadAtOnePlaceAreOne) {
   EXPECT_EQ(waits[0].ns, 2'000'000'000u) << "running is no waiting";
   EXPECT_EQ(waits[0].samples, 2u);
   EXPECT_EQ(waits[1].thread, 2u);
+}
+
+TEST(WaitFacts, OfAPartOnlyWhatLiesInIt) {
+  const Facts facts =
+      FactsOfText(kRun,
+                  "sample 4s thread=1 stack=4 weight=4s waiting\n"
+                  "sample 9s thread=1 stack=7 weight=3s waiting\n");
+  const auto waits = WaitsIn(*facts.store, facts.run.begin_ns + 7'000'000'000,
+                             facts.run.begin_ns + 10'000'000'000);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].kind, WaitKind::kLock);
+  EXPECT_NEAR(static_cast<double>(waits[0].ns), 2e9, 1e7);
 }
 
 TEST(WaitFacts, WithoutCodeOfTheProgramTheInnermostIsShown) {

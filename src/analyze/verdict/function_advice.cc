@@ -6,7 +6,7 @@ namespace sonde {
 namespace {
 
 // The first whose words are in the file, the module or the name counts. A word
-// that begins with '/' is of a path, others are of a function.
+// that begins with '/' is of the path of a library, others are of a function.
 struct Known {
   std::string_view words[6];
   const char* advice;
@@ -96,7 +96,7 @@ constexpr Known kKnown[] = {
 bool Matches(const FunctionFacts& f, std::string_view word) {
   if (word.empty()) return false;
   if (word[0] == '/')
-    return f.file.find(word) != std::string::npos ||
+    return (IsLibrary(f.file) && f.file.find(word) != std::string::npos) ||
            f.module.find(word) != std::string::npos;
   return f.name.starts_with(word) ||
          f.name.find("::" + std::string(word)) != std::string::npos;

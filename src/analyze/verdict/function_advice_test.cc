@@ -33,6 +33,11 @@ TEST(FunctionAdvice, FitsWhatTheFunctionDoes) {
   EXPECT_TRUE(has(Advice("step", "a.cc", "/home/u/a", "native"), "-O2"));
 }
 
+TEST(FunctionAdvice, AFolderOfTheUserSaysNothing) {
+  EXPECT_EQ(Advice("step", "/home/u/json/train.py", "", "python"),
+            Advice("step", "/home/u/train.py", "", "python"));
+}
+
 TEST(FunctionAdvice, AWordInsideOfANameIsNotEnough) {
   EXPECT_EQ(Advice("my_malloc_free_list", "a.cc", "/home/u/a", "native"),
             Advice("step", "a.cc", "/home/u/a", "native"));

@@ -31,7 +31,9 @@ void PutStands(const Facts& facts, Finding& finding) {
   std::vector<const WaitFacts*> stands;
   const double least =
       kStood * static_cast<double>(finding.to_ns - finding.from_ns);
-  for (const WaitFacts& wait : facts.code.waits)
+  const std::vector<WaitFacts> waits =
+      WaitsIn(*facts.store, finding.from_ns, finding.to_ns);
+  for (const WaitFacts& wait : waits)
     if ((wait.own.known() || wait.library.known()) &&
         static_cast<double>(wait.ns) >= least)
       stands.push_back(&wait);

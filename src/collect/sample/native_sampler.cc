@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +29,10 @@ constexpr int64_t kMostOftenNs = 5 * kNsPerMs;
 // Whoever waits for the end of `sonde run` waits for the names, too.
 constexpr NamingLimits kNaming = {.all_ns = 5 * kNsPerSec,
                                   .file_ns = 3 * kNsPerSec};
+// Samples of all CPUs together, 20 us each: on large machines each CPU has
+// fewer.
+constexpr double kMostPerSecond = 2000, kFewestHz = 10;
+constexpr int64_t kMostMapsNs = 2 * kNsPerSec;
 // Places that are named; the others stay numbers.
 constexpr size_t kMostPlaces = 200'000;
 
@@ -46,15 +51,8 @@ Result<PerfRing> OpenRing(double hz, pid_t pid, int cpu, size_t pages,
 // What the code is called that a process has compiled, where its functions have
 // no names.
 const char* CallMade(pid_t pid) {
-  char path[256];
-  const ssize_t n =
-      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
-  const std::string_view whole(path,
-                               static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  const std::string_view program = whole.substr(whole.rfind('/') + 1);
-  for (const std::string_view one :
-       {"node", "deno", "bun", "chrom", "electron"})
-    if (program.starts_with(one)) return "JavaScript";
+  const std::string program = ProgramName(pid);
+  if (program == "node" || program == "nodejs") return "JavaScript";
   if (program.starts_with("java")) return "compiled Java";
   if (program.starts_with("dotnet")) return "compiled .NET";
   return "code made at run time";
@@ -89,11 +87,16 @@ NativeSampler::NativeSampler(SampledRun& run) : run_(run) {
     return;
   }
   run_.native_stacks = true;
-  period_ns_ = static_cast<int64_t>(1e9 / run_.stacks_hz);
+  period_ns_ = static_cast<int64_t>(1e9 / Hz());
   const auto records =
       static_cast<int64_t>(rings_[0].bytes() / kStackRecordBytes);
   every_ns_ = std::clamp(records / 2 * period_ns_, kMostOftenNs, kMostSeldomNs);
   next_ns_ = NowNs() + every_ns_;
+}
+
+double NativeSampler::Hz() const {
+  const auto cpus = static_cast<double>(OnlineCpus().size());
+  return std::min(run_.stacks_hz, std::max(kFewestHz, kMostPerSecond / cpus));
 }
 
 // The command waits for its exec: all that it will start inherits the events.
@@ -107,7 +110,7 @@ Status NativeSampler::Open() {
   const pid_t root = live.begin()->second.pid;
   bool with_kernel = true;
   for (const int cpu : OnlineCpus()) {
-    auto ring = OpenRing(run_.stacks_hz, root, cpu, kPages, &with_kernel);
+    auto ring = OpenRing(Hz(), root, cpu, kPages, &with_kernel);
     if (!ring.ok()) return ring.error();
     if (ring.value().bytes() < kFewestRecords * kStackRecordBytes)
       return Error{Error::Kind::kDenied,
@@ -155,7 +158,7 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns) {
       run_.tree.FindThread(number, static_cast<pid_t>(record->tid)).number;
   if (sample.thread == 0 || run_.python_threads.contains(sample.thread) ||
       (program->python && record->pid == record->tid &&
-       !run_.no_python.contains(number)))
+       !run_.python_tried.contains(number)))
     return;
   sample.time_ns = record->time_ns + offset_ns;
   sample.weight_ns = static_cast<uint64_t>(period_ns_);
@@ -266,6 +269,7 @@ void NativeSampler::Stop(int64_t now_ns) {
 void NativeSampler::Name() {
   std::vector<CodeToName> wanted;
   std::vector<std::vector<uint32_t>> frames;
+  std::vector<const CodeFile*> files;
   const CodeFile* last = nullptr;
   for (const auto& [place, frame] : places_) {
     CodeFile& file = *files_.all()[place.first];
@@ -275,13 +279,15 @@ void NativeSampler::Name() {
       CodeToName code;
       code.path = file.path();
       code.build_id = file.build_id();
-      code.fd = file.fd();
       wanted.push_back(std::move(code));
       frames.emplace_back();
+      files.push_back(&file);
     }
     wanted.back().addresses.push_back(place.second);
     frames.back().push_back(frame);
   }
+  // Now that all were opened: to open one may have closed another.
+  for (size_t i = 0; i < wanted.size(); ++i) wanted[i].fd = files[i]->fd();
   const CodeNames names = NameCode(wanted, kNaming);
   naming_cpu_ns_ = names.cpu_ns;
   for (size_t i = 0; i < names.code.size(); ++i) {
@@ -294,8 +300,13 @@ void NativeSampler::Name() {
 }
 
 void NativeSampler::NameMade() {
+  const int64_t until_ns = NowNs() + kMostMapsNs;
   for (const auto& [process, made] : made_) {
-    const auto map = PerfMap::Of(made.pid, made.own_pid, made.owner);
+    std::optional<PerfMap> map;
+    if (NowNs() < until_ns)
+      map = PerfMap::Of(made.pid, made.own_pid, made.owner, started_ns_);
+    else
+      unnamed_ = "the maps of code made at run time took too long to read";
     for (const auto& [address, frame] : made.frames) {
       PlaceName name;
       if (map) name = map->At(address);

@@ -2,6 +2,7 @@
 #define SONDE_COLLECT_SAMPLE_NATIVE_SAMPLER_H_
 
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "collect/perf/perf_ring.h"
 #include "collect/sample/sampled_run.h"
 #include "collect/symbols/named_code.h"
@@ -27,6 +29,7 @@ namespace sonde {
 //    looks like a Python until that one has tried.
 //  - What a thread does in the kernel counts for the function that called it
 //    where we may see that, and is not sampled where we may not.
+//  - At most 2000 samples a second of all CPUs together, but ten of each.
 //  - Each task begins with a full period: one that uses less is not sampled.
 //  - Names come at the end, by the debug information and the symbols of files,
 //    of code that was made at run time by the map that its runtime wrote.
@@ -64,6 +67,7 @@ class NativeSampler : public Gatherer {
   // A place in a file, as a frame of the trace.
   using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address
 
+  double Hz() const;
   Status Open();
   void Drain(int64_t now_ns);
   void Take(std::string_view record, int64_t offset_ns);
@@ -80,6 +84,7 @@ class NativeSampler : public Gatherer {
   int64_t every_ns_ = INT64_MAX / 4;
   int64_t next_ns_ = INT64_MAX;
   int64_t period_ns_ = 0;
+  const int64_t started_ns_ = ClockNs(CLOCK_REALTIME);
   SourceState failed_;
 
   CodeFiles files_;

@@ -50,9 +50,9 @@ struct SampledRun {
     std::optional<double> accelerator_share;
   };
   Used used;
-  // Threads whose Python functions are sampled, and processes that were found
-  // to have none that can be, by number; and whether perf samples the others.
-  std::unordered_set<uint32_t> python_threads, no_python;
+  // Threads whose Python functions are sampled, and processes in which Python
+  // was looked for, by number; and whether perf samples the other threads.
+  std::unordered_set<uint32_t> python_threads, python_tried;
   bool native_stacks = false;
   int64_t machine_busy_ns = 0;  // time that all cores have worked so far
 

@@ -45,13 +45,16 @@ SourceState CheckStacks() {
 
 }  // namespace
 
-bool LooksLikePython(pid_t pid) {
-  char path[256];
+std::string ProgramName(pid_t pid) {
+  char path[4096];
   const ssize_t n =
       ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
-  return n > 0 &&
-         std::string_view(path, static_cast<size_t>(n)).find("python") !=
-             std::string_view::npos;
+  const std::string whole(path, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  return whole.substr(whole.rfind('/') + 1);
+}
+
+bool LooksLikePython(pid_t pid) {
+  return ProgramName(pid).find("python") != std::string::npos;
 }
 
 namespace {
@@ -83,6 +86,8 @@ void StackSampler::Forget(WatchedThread& thread, int64_t now_ns) {
   PutSlept(now_ns, thread);
   PutRan(now_ns, thread, 0, 0);
   thread.Close(run_.budget);
+  // What perf has of it comes a little later.
+  ended_.emplace_back(now_ns, thread.number());
 }
 
 void StackSampler::Forget(Program& program, int64_t now_ns) {
@@ -99,7 +104,10 @@ void StackSampler::Sync(int64_t now_ns) {
   const auto& live = run_.tree.live();
   for (auto at = programs_.begin(); at != programs_.end();) {
     const bool gone = !live.contains(at->first);
-    if (gone) Forget(at->second, now_ns);
+    if (gone) {
+      Forget(at->second, now_ns);
+      run_.python_tried.erase(at->first);
+    }
     at = gone ? programs_.erase(at) : std::next(at);
   }
   for (const auto& [number, process] : live) {
@@ -108,6 +116,10 @@ void StackSampler::Sync(int64_t now_ns) {
     const auto state = run_.tree.FindNumber(number);
     const int64_t exec_ns = state ? state->exec_ns : kNoTime;
     if (fresh || exec_ns != program.exec_ns) {
+      // What it is now, nobody has looked at yet.
+      for (const Watched& one : program.threads)
+        run_.python_threads.erase(one.thread.number());
+      run_.python_tried.erase(number);
       Forget(program, now_ns);
       program.tries = 0;
       program.next_try_ns = 0;
@@ -164,15 +176,14 @@ bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
 }
 
 void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
+  run_.python_tried.insert(number);
   auto found = PythonProcess::Find(program.pid);
   if (found.ok()) {
-    run_.no_python.erase(number);
     program.python = found.Take();
     program.told_ns = now_ns;
     SyncThreads(number, program, now_ns);
     return;
   }
-  run_.no_python.insert(number);
   const Error& error = found.error();
   if (error.kind == Error::Kind::kDenied && denied_.empty()) {
     denied_ = error.what;
@@ -188,6 +199,9 @@ void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
 void StackSampler::Poll(int64_t now_ns) {
   if (run_.stacks_hz <= 0) return;
   Sync(now_ns);
+  for (; !ended_.empty() && now_ns - ended_.front().first > kNsPerSec;
+       ended_.pop_front())
+    run_.python_threads.erase(ended_.front().second);
   for (auto& [number, program] : programs_)
     if (WorthATry(program, now_ns)) TryFind(number, program, now_ns);
 }

@@ -5,9 +5,11 @@
 #include <time.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collect/sample/sampled_run.h"
@@ -17,7 +19,9 @@
 
 namespace sonde {
 
-// By the name of its program.
+// The name of the program that a process runs, without its folder; empty if
+// that cannot be read.
+std::string ProgramName(pid_t pid);
 bool LooksLikePython(pid_t pid);
 
 // Samples where in their code the Python programs of a tree are, from outside:
@@ -102,6 +106,7 @@ class StackSampler : public Gatherer {
   std::vector<StackFrame> frames_;
   std::vector<WatchedThread*> running_, sleeping_;  // in the look that goes on
   std::vector<pid_t> own_tids_;
+  std::deque<std::pair<int64_t, uint32_t>> ended_;  // when, thread
   std::string denied_, denied_cure_;
   std::string unsupported_;
 };

@@ -12,7 +12,10 @@ constexpr int64_t kMoments = 10;
 
 bool HangWatch::Add(int64_t now_ns, const SampledRun::Used& used) {
   if (hang_ns_ <= 0) return false;
-  if (used.accelerator_share.value_or(0) > kMostAccelerator) past_.clear();
+  if (used.accelerator_share.value_or(0) > kMostAccelerator) {
+    past_.clear();
+    hangs_ = false;
+  }
   if (past_.empty() || now_ns - past_.back().ns >= hang_ns_ / kMoments)
     past_.push_back({now_ns, used.cpu_ns, used.io_bytes});
   // The youngest that is old enough is the first one.

@@ -46,6 +46,18 @@ TEST(HangWatch, ReadingIsNoHang) {
                   .empty());
 }
 
+TEST(HangWatch, AnAcceleratorThatWorkedIsWork) {
+  HangWatch watch(5 * kNsPerSec);
+  SampledRun::Used used;
+  int said = 0;
+  for (int tick = 0; tick < 300; ++tick) {
+    const bool works = tick >= 100 && tick < 200;
+    used.accelerator_share = works ? 0.9 : 0.0;
+    said += watch.Add(tick * 100 * kNsPerMs, used) ? 1 : 0;
+  }
+  EXPECT_EQ(said, 2);
+}
+
 TEST(HangWatch, NeverIfNotAsked) {
   HangWatch watch(0);
   EXPECT_TRUE(Hangs(watch, 30, [](int) { return 0.0; }).empty());

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 
 namespace sonde {
 namespace {
@@ -58,11 +59,13 @@ PlaceName PlaceOf(std::string_view name) {
   return out;
 }
 
-std::optional<std::string> ReadPlainFile(const std::string& path, uid_t owner) {
+std::optional<std::string> ReadPlainFile(const std::string& path, uid_t owner,
+                                         int64_t since_ns) {
   const Fd fd = OpenRegular(AT_FDCWD, path.c_str(), O_RDONLY | O_NOFOLLOW);
   struct stat st = {};
   if (!fd.valid() || ::fstat(fd.get(), &st) != 0 ||
       (st.st_uid != owner && st.st_uid != 0) ||
+      st.st_mtim.tv_sec * kNsPerSec + st.st_mtim.tv_nsec < since_ns ||
       static_cast<uint64_t>(st.st_size) > PerfMap::kMostBytes)
     return std::nullopt;
   // It may grow meanwhile: no more than it had.
@@ -80,12 +83,13 @@ std::optional<std::string> ReadPlainFile(const std::string& path, uid_t owner) {
 
 }  // namespace
 
-std::optional<PerfMap> PerfMap::Of(pid_t pid, pid_t own_pid, uid_t owner) {
+std::optional<PerfMap> PerfMap::Of(pid_t pid, pid_t own_pid, uid_t owner,
+                                   int64_t since_ns) {
   // Of a process that is gone, only our own /tmp is left.
   for (const std::string& path :
        {fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_pid),
         fmt::format("/tmp/perf-{}.map", pid)})
-    if (auto text = ReadPlainFile(path, owner))
+    if (auto text = ReadPlainFile(path, owner, since_ns))
       return PerfMap(std::move(*text));
   return std::nullopt;
 }

@@ -24,9 +24,11 @@ class PerfMap {
   static constexpr size_t kMostEntries = 1 << 20;
 
   // The file of a process, by whatever it sees as /tmp. Nothing if there is
-  // none, or it is no plain file, not of `owner` or of root, or longer than
-  // kMostBytes.
-  static std::optional<PerfMap> Of(pid_t pid, pid_t own_pid, uid_t owner);
+  // none, or it is no plain file, not of `owner` or of root, longer than
+  // kMostBytes, or older than `since_ns` of CLOCK_REALTIME: pids are used
+  // again, and nobody removes such files.
+  static std::optional<PerfMap> Of(pid_t pid, pid_t own_pid, uid_t owner,
+                                   int64_t since_ns);
   explicit PerfMap(std::string text);
 
   // The function there, with file and line if the name says them, as that of a

@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include "base/time.h"
+
 namespace sonde {
 namespace {
 
@@ -52,21 +54,24 @@ TEST(PerfMap, OnlyAPlainFileOfTheUserIsRead) {
   const pid_t pid = ::getpid();
   const std::string path = "/tmp/perf-" + std::to_string(pid) + ".map";
   ::unlink(path.c_str());
-  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid()));
+  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid(), 0));
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid())) << "and it did not hang";
+  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid(), 0)) << "and it did not hang";
   ::unlink(path.c_str());
   std::ofstream(path) << "1000 10 first\n";
-  const auto map = PerfMap::Of(pid, pid, ::getuid());
+  const auto map = PerfMap::Of(pid, pid, ::getuid(), 0);
   ASSERT_TRUE(map.has_value());
   EXPECT_EQ(map->At(0x1001).function, "first");
+  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid(),
+                           ClockNs(CLOCK_REALTIME) + 3600 * kNsPerSec))
+      << "it is of an older process";
   if (::getuid() == 0) {
     ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
-    EXPECT_FALSE(PerfMap::Of(pid, pid, 0)) << "it is another user's";
+    EXPECT_FALSE(PerfMap::Of(pid, pid, 0, 0)) << "it is another user's";
   }
   ::unlink(path.c_str());
   ASSERT_EQ(::symlink("/etc/passwd", path.c_str()), 0);
-  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid()));
+  EXPECT_FALSE(PerfMap::Of(pid, pid, ::getuid(), 0));
   ::unlink(path.c_str());
 }
 

@@ -108,8 +108,8 @@ class ProcessTree : public Gatherer {
 
   // By number. Valid until the next Poll().
   virtual const std::map<uint32_t, Live>& live() const = 0;
-  // Grows whenever live() has changed: a reader that saw this number has seen
-  // all.
+  // Grows whenever live() has changed, or one of them has become another
+  // program: a reader that saw this number has seen all.
   virtual uint64_t changes() const = 0;
 
   // "perf" or "proc".

@@ -248,8 +248,8 @@ void TreeModel::Exec(const TaskRecord& record) {
     threads.back().second = record.pid;
     Thread& thread = threads_.at(threads.back().first);
     thread.tid = record.pid;
-    ++changes_;
   }
+  ++changes_;
   while (threads.size() > 1) {
     const bool survivor = threads.back().second == record.pid;
     EndThread(*task, threads[threads.size() - (survivor ? 2 : 1)].second,
