@@ -487,6 +487,10 @@ COMMANDS = {
 }
 STREAMS = ("chrome", "csv", "firefox", "folded", "pprof", "speedscope", "sqlite",
            "text")
+# These read stacks as folded does, which is tried on every bomb: so they are on
+# those that have some.
+OF_STACKS = ("firefox", "flame", "pprof", "speedscope")
+HAVE_STACKS = ("sample", "stack", "frame", "symbol")
 # A command that still writes after so long is stopped.
 STOP_AFTER_S = 6
 
@@ -558,6 +562,8 @@ def bomb(name, make):
     common.equal("status of the maker", os.waitpid(child, 0)[1], 0)
     failures = []
     for command in COMMANDS:
+        if command in OF_STACKS and not any(word in name for word in HAVE_STACKS):
+            continue
         try:
             keeps_the_promise(path, command)
         except common.Failure as failure:
