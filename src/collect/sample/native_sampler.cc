@@ -20,6 +20,11 @@
 namespace sonde {
 namespace {
 
+#if defined(__x86_64__)
+constexpr bool kUnwinds = true;
+#else
+constexpr bool kUnwinds = false;
+#endif
 // 256 KiB for each CPU, fewer where the user may lock no more.
 constexpr size_t kPages = 64;
 // A ring must hold so many samples.
@@ -60,9 +65,8 @@ const char* CallMade(pid_t pid) {
 
 // Opens the event on ourselves, as `sonde run` does on the command.
 SourceState CheckNative() {
-#if !defined(__x86_64__)
-  return SourceState::Fails("this build reads stacks on x86-64 only", "");
-#else
+  if (!kUnwinds)
+    return SourceState::Fails("this build reads stacks on x86-64 only", "");
   bool kernel = true;
   const auto ring = OpenRing(199, ::getpid(), 0, 16, &kernel);
   if (!ring.ok()) return ExplainPerf(ring.error());
@@ -70,7 +74,6 @@ SourceState CheckNative() {
       kernel ? "functions of native programs, by perf"
              : "functions of native programs, by perf; not their time in the "
                "kernel");
-#endif
 }
 
 constexpr SourceInfo kNativeSources[] = {
@@ -101,10 +104,9 @@ double NativeSampler::Hz() const {
 
 // The command waits for its exec: all that it will start inherits the events.
 Status NativeSampler::Open() {
-#if !defined(__x86_64__)
-  return Error{Error::Kind::kUnsupported,
-               "this build reads stacks on x86-64 only"};
-#else
+  if (!kUnwinds)
+    return Error{Error::Kind::kUnsupported,
+                 "this build reads stacks on x86-64 only"};
   const auto& live = run_.tree.live();
   if (live.empty()) return Error{Error::Kind::kNotFound, "there is no process"};
   const pid_t root = live.begin()->second.pid;
@@ -118,7 +120,6 @@ Status NativeSampler::Open() {
     rings_.push_back(ring.Take());
   }
   return Ok();
-#endif
 }
 
 void NativeSampler::Poll(int64_t now_ns) {
