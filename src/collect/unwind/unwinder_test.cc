@@ -36,11 +36,20 @@ constexpr size_t kCopyBytes = 16 << 10;
 // A moment of a thread of this process, as a profiler would have it, and what
 // the C library thinks of it.
 struct Moment {
+  static constexpr int kMostCallers = 512;
+
   Registers registers;
   std::vector<uint8_t> bytes;
   std::vector<uint64_t> callers;  // without the innermost
 
   StackCopy copy() const { return {registers[kRsp], bytes}; }
+  // A handler of signals must not allocate.
+  void Reserve() {
+    bytes.reserve(kCopyBytes);
+    callers.reserve(kMostCallers);
+    AskLibrary();  // which loads what it needs the first time
+    callers.clear();
+  }
 
   void Take(const ucontext_t& context, size_t most = kCopyBytes) {
     constexpr std::pair<Register, int> kFrom[] = {
@@ -58,8 +67,8 @@ struct Moment {
   }
   [[gnu::noinline]] void AskLibrary() {
     const void* const asker = __builtin_return_address(0);
-    void* list[512];
-    void** const end = list + ::backtrace(list, 512);
+    void* list[kMostCallers];
+    void** const end = list + ::backtrace(list, kMostCallers);
     callers.clear();
     // Sanitizers add a function of theirs at the beginning.
     for (void** at = std::find(list, end, asker); at != end; ++at)
@@ -167,6 +176,8 @@ int RaiseOnce(const void* a, const void* b) {
 
 TEST_F(UnwinderTest, ASignalInsideALibrarysCallbackIsPassed) {
   Interrupted moments;
+  moments.there.Reserve();
+  moments.here.Reserve();
   interrupted = &moments;
   struct sigaction action = {}, before = {};
   action.sa_sigaction = OnSignal;
