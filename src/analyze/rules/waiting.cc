@@ -3,7 +3,8 @@
 // Evidence: the program used less than kWaitingCores, and samples of its
 // threads tell where one of them slept for at least kMostOfTheTime of the time:
 // the main thread of the process that worked most, of those whose stacks could
-// be read. Silent where another rule has found something: that says why.
+// be read. Silent where another rule has found something: that says why; and
+// where nothing is known of the place at which it slept longest.
 
 #include <fmt/format.h>
 
@@ -107,6 +108,7 @@ Outcome Waiting(const Case& about) {
     if (rule.run != Waiting && !about.Of(rule.run).findings.empty()) return {};
 
   const WaitFacts& top = *waits[0];
+  if (!top.own.known() && !top.library.known() && top.call.empty()) return {};
   const double share = ShareOf(facts, top);
   Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   f.confidence = kSure;

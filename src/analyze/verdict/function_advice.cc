@@ -109,7 +109,7 @@ std::string AdviceOnFunction(const FunctionFacts& function) {
     for (const std::string_view word : known.words)
       if (Matches(function, word)) return known.advice;
   if (function.language == "python")
-    return "A loop in Python costs fifty times one in C: let numpy or another "
+    return "A loop in Python costs many times one in C: let numpy or another "
            "compiled library do it, or do it once and keep the result.";
   if (function.language == "native")
     return "Do less of it, keep results that are needed again, or divide it "

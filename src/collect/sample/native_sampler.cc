@@ -81,7 +81,12 @@ constexpr SourceInfo kNativeSources[] = {
 
 }  // namespace
 
-NativeSampler::NativeSampler(SampledRun& run) : run_(run) {
+NativeSampler::NativeSampler(SampledRun& run)
+    : run_(run),
+      cpus_(OnlineCpus()),
+      hz_(std::min(run.stacks_hz,
+                   std::max(kFewestHz, kMostPerSecond / static_cast<double>(
+                                                            cpus_.size())))) {
   // Where the tree is not followed by perf, perf was not wanted or not allowed.
   if (run_.stacks_hz <= 0 || run_.tree.source() != "perf") return;
   if (const Status opened = Open(); !opened.ok()) {
@@ -90,16 +95,11 @@ NativeSampler::NativeSampler(SampledRun& run) : run_(run) {
     return;
   }
   run_.native_stacks = true;
-  period_ns_ = static_cast<int64_t>(1e9 / Hz());
+  period_ns_ = static_cast<int64_t>(1e9 / hz_);
   const auto records =
       static_cast<int64_t>(rings_[0].bytes() / kStackRecordBytes);
   every_ns_ = std::clamp(records / 2 * period_ns_, kMostOftenNs, kMostSeldomNs);
   next_ns_ = NowNs() + every_ns_;
-}
-
-double NativeSampler::Hz() const {
-  const auto cpus = static_cast<double>(OnlineCpus().size());
-  return std::min(run_.stacks_hz, std::max(kFewestHz, kMostPerSecond / cpus));
 }
 
 // The command waits for its exec: all that it will start inherits the events.
@@ -111,8 +111,8 @@ Status NativeSampler::Open() {
   if (live.empty()) return Error{Error::Kind::kNotFound, "there is no process"};
   const pid_t root = live.begin()->second.pid;
   bool with_kernel = true;
-  for (const int cpu : OnlineCpus()) {
-    auto ring = OpenRing(Hz(), root, cpu, kPages, &with_kernel);
+  for (const int cpu : cpus_) {
+    auto ring = OpenRing(hz_, root, cpu, kPages, &with_kernel);
     if (!ring.ok()) return ring.error();
     if (ring.value().bytes() < kFewestRecords * kStackRecordBytes)
       return Error{Error::Kind::kDenied,

@@ -67,7 +67,6 @@ class NativeSampler : public Gatherer {
   // A place in a file, as a frame of the trace.
   using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address
 
-  double Hz() const;
   Status Open();
   void Drain(int64_t now_ns);
   void Take(std::string_view record, int64_t offset_ns);
@@ -80,6 +79,8 @@ class NativeSampler : public Gatherer {
   void AddNames(uint32_t frame, const std::vector<PlaceName>& names);
 
   SampledRun& run_;
+  const std::vector<int> cpus_;
+  const double hz_;
   std::vector<PerfRing> rings_;
   int64_t every_ns_ = INT64_MAX / 4;
   int64_t next_ns_ = INT64_MAX;

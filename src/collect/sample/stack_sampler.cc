@@ -1,6 +1,5 @@
 #include "collect/sample/stack_sampler.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,11 +45,8 @@ SourceState CheckStacks() {
 }  // namespace
 
 std::string ProgramName(pid_t pid) {
-  char path[4096];
-  const ssize_t n =
-      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
-  const std::string whole(path, static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  return whole.substr(whole.rfind('/') + 1);
+  const std::string path = ProgramOf(pid);
+  return path.substr(path.rfind('/') + 1);
 }
 
 bool LooksLikePython(pid_t pid) {

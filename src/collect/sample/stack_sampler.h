@@ -19,8 +19,7 @@
 
 namespace sonde {
 
-// The name of the program that a process runs, without its folder; empty if
-// that cannot be read.
+// The name of the program that a process runs, without its folder.
 std::string ProgramName(pid_t pid);
 bool LooksLikePython(pid_t pid);
 

@@ -37,13 +37,6 @@ Error CannotRead(pid_t pid, const std::string& what) {
                       pid, what, kFirstPythonMinor, kLastPythonMinor)};
 }
 
-std::string ProgramOf(pid_t pid) {
-  char path[PATH_MAX];
-  const ssize_t n =
-      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
-  return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
-}
-
 bool IsWritable(const std::vector<Mapping>& maps, uint64_t address) {
   for (const Mapping& mapping : maps)
     if (address >= mapping.begin && address < mapping.end)
@@ -141,6 +134,13 @@ Result<FoundPython> AskVersion(ProcessMemory& memory, const PythonPlace& place,
 }
 
 }  // namespace
+
+std::string ProgramOf(pid_t pid) {
+  char path[PATH_MAX];
+  const ssize_t n =
+      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
+}
 
 NamedPython PythonOfName(std::string_view path) {
   constexpr std::string_view kWord = "python";

@@ -1,6 +1,8 @@
 #ifndef SONDE_COLLECT_STACKS_PYTHON_FINDER_H_
 #define SONDE_COLLECT_STACKS_PYTHON_FINDER_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -30,6 +32,9 @@ struct FoundPython {
 //                 cure;
 //   kCorrupt      what is there makes no sense.
 Result<FoundPython> FindPython(ProcessMemory& memory);
+
+// The path of the program that a process runs; empty if that cannot be read.
+std::string ProgramOf(pid_t pid);
 
 // What the name of a program or library says: "libpython3.8.so.1.0" is 3.8.
 // 0.0 if the name is of no Python or has no version.
