@@ -93,6 +93,33 @@ wheels() {
   done
 }
 
+# A Python that is newer than the distribution's, kept in the user's cache, for
+# the tests of stacks. They say themselves if there is none.
+newest_python() {
+  local module home work dir go
+  module=$(packages modules)
+  home=${XDG_CACHE_HOME:-$HOME/.cache}/sonde/${module##*@}
+  if [ ! -x "$home/bin/python3.14" ]; then
+    go=$(PATH=$PATH:/usr/local/go/bin command -v go) || return 0
+    work=$(mktemp -d)
+    dir=$(cd "$work" && GOMODCACHE=$work/mod GOFLAGS=-modcacherw \
+      "$go" mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)",$/\1/p') || true
+    if [ -n "$dir" ]; then
+      mkdir -p "${home%/*}" "$work/python"
+      cp -r "$dir/python/internal/data/linux-amd64/." "$work/python"
+      chmod -R u+w "$work/python"
+      find "$work/python" -name '*.gz' -exec gunzip -f {} +
+      chmod +x "$work/python/bin/python3.14"
+      rm -rf "$home"
+      mv "$work/python" "$home"
+    else
+      echo "sonde.sh: no Python of $module" >&2
+    fi
+    rm -rf "$work"
+  fi
+  export SONDE_PYTHONS=$home/bin/python3.14
+}
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1 dir=$root/build options=() log
@@ -140,7 +167,11 @@ cmd_demo() {
 
 cmd_test() {
   case " $* " in
-    *' --full '*) need core test full viewers containers && wheels ;;
+    *' --full '*)
+      need core test full viewers containers
+      wheels
+      newest_python
+      ;;
     *) need core test ;;
   esac
   exec "$python" "$root/tests/run.py" "$@"
@@ -195,7 +226,7 @@ command=${1:-help}
 case $command in
   demo | test | build | install | check | bench) "cmd_$command" "$@" ;;
   packages)
-    [ $# -gt 0 ] || die "packages: of what? core, test, full, bench, viewers, containers, wheels"
+    [ $# -gt 0 ] || die "packages: of what? core, test, full, bench, viewers, containers, wheels, modules"
     packages "$@"
     ;;
   help | --help | -h) usage ;;

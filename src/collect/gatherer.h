@@ -66,6 +66,9 @@ class Gatherer {
   // look. Never called while the recording is paused.
   virtual int64_t next_look_ns() const { return INT64_MAX; }
   virtual void Look(int64_t now_ns) { (void)now_ns; }
+  // Descriptors that become readable when a look is due before that. Other ones
+  // after a tick, maybe.
+  virtual std::vector<int> look_fds() const { return {}; }
   virtual void Pause(bool paused) { (void)paused; }
   // The recording ends: what is read seldom is read once more, unless the
   // recording is paused. There is no Poll() afterwards.

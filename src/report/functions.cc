@@ -17,8 +17,9 @@ namespace sonde {
 namespace {
 
 constexpr size_t kMostProcesses = 3;
-const std::vector<Column> kFunctionTable = {
-    {"", 46}, {"self", 8}, {"error", 9}, {"total", 8}, {"samples", 9}};
+const std::vector<Column> kFunctionTable = {{"", 39},     {"own", 8},
+                                            {"error", 8}, {"self", 8},
+                                            {"total", 8}, {"samples", 9}};
 const std::vector<Column> kWaitTable = {
     {"", 56}, {"for", 8}, {"threads", 8}, {"time", 8}};
 
@@ -29,11 +30,13 @@ double AllNs(const Facts& facts) {
       {1.0, sampled, static_cast<double>(facts.run.cpu_ns.value_or(0))});
 }
 
-// One standard error of a share that so many of all samples tell.
-double ErrorOf(const Facts& facts, uint64_t samples) {
+// One standard error of the share of the samples that is the function's own.
+double ErrorOf(const Facts& facts, const FunctionFacts& f) {
   const auto all = static_cast<double>(facts.code.samples);
-  const double share = static_cast<double>(samples) / all;
-  return std::sqrt(share * (1 - share) / all);
+  const double share =
+      static_cast<double>(f.own_ns) /
+      static_cast<double>(std::max<uint64_t>(facts.code.sampled_ns, 1));
+  return std::sqrt(share * (1 - share) / std::max(all, 1.0));
 }
 
 std::string CallNumber(const Facts& facts, uint32_t process) {
@@ -56,16 +59,18 @@ Lines LinesOfProcess(const Facts& facts, uint32_t process,
   titled[0].title = title.c_str();
   Lines out = {TitlesOf(titled)};
   const size_t shown = RowsShown(functions.size(), top);
-  const auto self = [](uint64_t sum, const FunctionFacts* f) {
-    return sum + f->self_ns;
+  const auto own = [](uint64_t sum, const FunctionFacts* f) {
+    return sum + f->own_ns;
   };
   for (size_t i = 0; i < shown; ++i) {
     const FunctionFacts& f = *functions[i];
-    out.push_back(RowOf(
-        kFunctionTable,
-        {CallFunction(f), FormatShare(CpuShare(facts, f.self_ns)),
-         fmt::format("± {:.1f}", ErrorOf(facts, f.samples) * 100),
-         FormatShare(CpuShare(facts, f.total_ns)), std::to_string(f.samples)}));
+    out.push_back(
+        RowOf(kFunctionTable,
+              {CallFunction(f), FormatShare(CpuShare(facts, f.own_ns)),
+               fmt::format("± {:.1f}", ErrorOf(facts, f) * 100),
+               FormatShare(CpuShare(facts, f.self_ns)),
+               FormatShare(CpuShare(facts, f.total_ns)),
+               std::to_string(std::max(f.samples, f.own_samples))}));
   }
   if (shown < functions.size())
     out.push_back(RowOf(
@@ -74,8 +79,16 @@ Lines LinesOfProcess(const Facts& facts, uint32_t process,
          FormatShare(CpuShare(
              facts,
              std::accumulate(functions.begin() + static_cast<ptrdiff_t>(shown),
-                             functions.end(), uint64_t{0}, self)))}));
+                             functions.end(), uint64_t{0}, own)))}));
   return out;
+}
+
+// How the samples were taken, and what that leaves out.
+std::string PhraseBy(std::string_view by) {
+  if (by == "proc") return "; by reading memory (proc): Python only";
+  if (by == "perf") return "; by perf";
+  if (by == "bpf") return "; by perf and BPF";
+  return "";
 }
 
 // Threads that wait at one place.
@@ -165,8 +178,17 @@ Lines FunctionLines(const Facts& facts, size_t top) {
     self_ns[f.process] += f.self_ns;
   }
   std::vector<uint32_t> processes;
-  for (const auto& [process, functions] : by_process)
+  for (auto& [process, functions] : by_process) {
     processes.push_back(process);
+    // A function of Python stands before what it calls.
+    const auto most = [](const FunctionFacts* f) {
+      return std::max(f->own_ns, f->self_ns);
+    };
+    std::stable_sort(functions.begin(), functions.end(),
+                     [&](const FunctionFacts* a, const FunctionFacts* b) {
+                       return most(a) > most(b);
+                     });
+  }
   std::stable_sort(
       processes.begin(), processes.end(),
       [&](uint32_t a, uint32_t b) { return self_ns[a] > self_ns[b]; });
@@ -186,10 +208,13 @@ Lines FunctionLines(const Facts& facts, size_t top) {
        CpuShare(facts, others));
   rest("stack not known", CpuShare(facts, code.unknown_ns));
   rest("not sampled", 1 - CpuShare(facts, code.sampled_ns));
-  Append(out, Wrap("", fmt::format("self, total: of the run's CPU time; error: "
-                                   "one standard error; {} of {} samples "
-                                   "approximate",
-                                   code.approximate, code.samples)));
+  Append(out,
+         Wrap("", fmt::format("shares of the run's CPU time; own: the function "
+                              "and native code that a function of Python "
+                              "called; error: one standard error of own; {} "
+                              "of {} samples approximate{}",
+                              code.approximate, code.samples,
+                              PhraseBy(facts.store->Meta("stacks_by")))));
   return out;
 }
 

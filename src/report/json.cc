@@ -282,8 +282,10 @@ Json FunctionOf(const Facts& facts, const FunctionFacts& f) {
           {"line", Known(f.line)},
           {"module", Text(f.module)},
           {"language", Text(f.language)},
+          {"own_share", CpuShare(facts, f.own_ns)},
           {"self_share", CpuShare(facts, f.self_ns)},
           {"total_share", CpuShare(facts, f.total_ns)},
+          {"own_ns", f.own_ns},
           {"self_ns", f.self_ns},
           {"samples", f.samples}};
 }
@@ -309,7 +311,8 @@ Json WaitOf(const WaitFacts& wait) {
 Json SamplingOf(const Facts& facts) {
   const CodeFacts& code = facts.code;
   if (code.samples == 0 && code.approximate == 0) return nullptr;
-  return {{"samples", code.samples},
+  return {{"by", Text(facts.store->Meta("stacks_by"))},
+          {"samples", code.samples},
           {"sampled_ns", code.sampled_ns},
           {"unknown_ns", code.unknown_ns},
           {"approximate", code.approximate}};

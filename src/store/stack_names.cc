@@ -74,6 +74,13 @@ StackPlace StackNames::Place(Function function, uint32_t line) {
   return {at->second, line};
 }
 
+size_t OwnPlace(const StackNames& names,
+                const std::vector<StackPlace>& places) {
+  for (size_t i = 0; i < places.size(); ++i)
+    if (names.functions()[places[i].function].language == "python") return i;
+  return 0;
+}
+
 std::string CallPlace(const Function& function, uint32_t line) {
   if (function.file.empty()) return function.name;
   return line == 0

@@ -62,6 +62,10 @@ class StackNames {
   std::unordered_map<uint32_t, std::vector<StackPlace>> frames_;
 };
 
+// Which of a stack's places its time is of, for people: the innermost function
+// of Python, or if there is none the innermost function. `places` are not none.
+size_t OwnPlace(const StackNames& names, const std::vector<StackPlace>& places);
+
 // What a stack that is not known is called.
 inline constexpr std::string_view kStackNotKnown = "stack not known";
 

@@ -178,7 +178,12 @@ class Copier {
   void Stacks() {
     Ids frames;
     rows_.frames.ForEach([&](uint32_t id, const StackFrame& row) {
-      frames.Put(id, to_.AddFrame(Renamed(row)), rows_.frames.size());
+      const uint32_t added = to_.AddFrame(Renamed(row));
+      frames.Put(id, added, rows_.frames.size());
+      const auto symbol = rows_.symbols.lower_bound({id, 0});
+      if (row.module != 0 && row.function == 0 &&
+          (symbol == rows_.symbols.end() || symbol->first.first != id))
+        copied_.unnamed.emplace_back(id, added);
     });
     rows_.stacks.ForEach([&](uint32_t id, const StackNode& row) {
       stacks_.Put(id, to_.AddStack({stacks_[row.parent], frames[row.frame]}),

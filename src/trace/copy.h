@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "trace/all_rows.h"
 #include "trace/writer.h"
@@ -32,8 +34,10 @@ struct Copied {
   std::map<uint32_t, Thread> threads;
   std::map<uint32_t, uint32_t> tracks;   // old id -> new
   std::map<uint32_t, int64_t> last_end;  // by new track
-  int64_t last_ns = kNoTime;             // the latest tick or end of an event
-  std::vector<Damage> damages;           // `rows` and chunks
+  // Frames of stacks that no symbol names: old id, new id.
+  std::vector<std::pair<uint32_t, uint32_t>> unnamed;
+  int64_t last_ns = kNoTime;    // the latest tick or end of an event
+  std::vector<Damage> damages;  // `rows` and chunks
 };
 
 // Adds everything `rows` and the chunks of `from` say to `to`, which must be

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import textwrap
 
-from common import Runner, Skip, equal, true
+from common import Runner, Skip, equal, true, wait_for
 
 run = Runner()
 
@@ -53,7 +53,7 @@ def build(name, *flags):
     source = run.path("shares.cc")
     with open(source, "w") as f:
         f.write(SHARES)
-    path = run.path(name)
+    path = name if os.path.isabs(name) else run.path(name)
     subprocess.run(["c++", "-O2", *flags, "-o", path, source], check=True)
     return path
 
@@ -212,6 +212,44 @@ def an_ordinary_user():
     check_shares(told)
 
 
+def names_after_a_kill():
+    """`recover` names what is still there, and only if it is the same file."""
+    program = build("debug", "-g", "-Wl,--build-id")
+    trace = run.path("k.sonde")
+    sonde = subprocess.Popen([run.sonde, "run", "--force", "--quiet", "-o", trace,
+                              "--", program, "60"], stdout=subprocess.DEVNULL,
+                             start_new_session=True)
+
+    def samples():
+        if not os.path.exists(trace):
+            return 0
+        told = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
+                                         stdout=subprocess.PIPE, check=True).stdout)
+        return (told["sampling"] or {}).get("samples", 0)
+
+    try:
+        wait_for("samples", lambda: samples() > 50)
+    finally:
+        sonde.kill()
+        sonde.wait()
+    subprocess.run(["pkill", "-f", program], check=False)
+    other = run.path("other.sonde")
+    shutil.copy(trace, other)
+    shutil.copy(trace + ".journal", other + ".journal")
+
+    def names(path):
+        subprocess.run([run.sonde, "recover", path, "--quiet"], check=True)
+        told = json.loads(subprocess.run([run.sonde, "report", "--json", path],
+                                         stdout=subprocess.PIPE, check=True).stdout)
+        return {f["function"] for f in told["functions"]}
+
+    got = names(trace)
+    true(f"named: {got}", {"burn", "two", "three"} <= got)
+    build(program, "-O1", "-g", "-Wl,--build-id")
+    got = names(other)
+    true(f"not named by another file: {got}", not {"burn", "two", "three"} & got)
+
+
 def paused_and_off():
     program = build("debug", "-g")
     told, _ = record(program, "2", options=("--stacks", "off"))
@@ -230,5 +268,6 @@ run.case("a_python_that_becomes_another_program",
          a_python_that_becomes_another_program)
 run.case("code_that_java_made", code_that_java_made)
 run.case("an_ordinary_user", an_ordinary_user)
+run.case("names_after_a_kill", names_after_a_kill)
 run.case("paused_and_off", paused_and_off)
 run.done()

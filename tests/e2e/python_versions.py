@@ -12,6 +12,8 @@ def pythons():
     for path in ["/usr/bin/python3",
                  *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3")),
                  *filter(None, more.split(":"))]:
+        if not os.path.exists(path):
+            continue
         said = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:3])"],
                               capture_output=True, text=True)
         if said.returncode == 0:

@@ -72,8 +72,8 @@ FINDING = {
                     "line": Maybe(INT)})}
 FUNCTION = {"process": Maybe(INT), "thread": Maybe(INT), "function": TEXT,
             "file": Maybe(TEXT), "line": Maybe(INT), "module": Maybe(TEXT),
-            "language": Maybe(TEXT), "self_share": NUMBER, "total_share": NUMBER,
-            "self_ns": INT, "samples": INT}
+            "language": Maybe(TEXT), "own_share": NUMBER, "self_share": NUMBER,
+            "total_share": NUMBER, "own_ns": INT, "self_ns": INT, "samples": INT}
 LINE = Maybe({"function": TEXT, "file": Maybe(TEXT), "line": Maybe(INT)})
 WAIT = {"process": Maybe(INT), "thread": Maybe(INT),
         "kind": Words("other", "lock", "queue", "thread", "socket", "sleep", "child",
@@ -89,7 +89,8 @@ REPORT = {
     "findings": [FINDING],
     "functions": [FUNCTION],
     "sampling": Maybe({"samples": INT, "sampled_ns": INT, "unknown_ns": INT,
-                       "approximate": INT}),
+                       "approximate": INT,
+                       "by": Maybe(Words("proc", "perf", "bpf"))}),
     "waits": [WAIT],
     "rules": [{"rule": TEXT, "question": TEXT, "why": Maybe(TEXT),
                "state": Words("found", "silent", "not enough data")}],

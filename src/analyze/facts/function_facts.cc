@@ -47,10 +47,15 @@ class Votes {
 class CodeReader {
  public:
   explicit CodeReader(const Store& store)
-      : store_(store), names_(store), waits_(names_) {}
+      : store_(store),
+        names_(store),
+        waits_(names_),
+        spins_(names_),
+        garbage_(names_) {}
 
   CodeFacts Read() {
     for (const StackSum& sum : SumStacks(store_)) Add(sum);
+    TakeBelow();
     callers_.ForEachBest([&](size_t i, uint32_t line) { At(i).line = line; });
     lines_.ForEachBest([&](size_t i, uint32_t line) { At(i).line = line; });
     threads_.ForEachBest([&](size_t i, uint32_t t) { At(i).thread = t; });
@@ -61,6 +66,8 @@ class CodeReader {
                  std::tie(a.self_ns, a.total_ns, b.process, b.name, b.file);
         });
     code_.waits = waits_.Take();
+    code_.spins = spins_.Take();
+    code_.garbage = garbage_.Take();
     return std::move(code_);
   }
 
@@ -84,11 +91,14 @@ class CodeReader {
       code_.unknown_ns += sum.running_ns;
       return;
     }
+    spins_.Add(process, sum.thread, places_, sum.running_ns, sum.running);
+    garbage_.Add(process, places_, sum.running_ns, sum.running);
     const size_t leaf = FunctionOf(process, places_[0].function);
     At(leaf).self_ns += sum.running_ns;
     At(leaf).samples += sum.running;
     lines_.Add(leaf, places_[0].line, sum.running_ns);
     threads_.Add(leaf, sum.thread, sum.running_ns);
+    AddOwn(process, leaf, sum);
     ++sums_;
     for (size_t i = 0; i < places_.size(); ++i) {
       const size_t at = FunctionOf(process, places_[i].function);
@@ -98,6 +108,29 @@ class CodeReader {
       if (i == 0) continue;
       callers_.Add(at, places_[i].line, sum.running_ns);
       threads_.Add(at, sum.thread, 0);
+    }
+  }
+
+  void AddOwn(uint32_t process, size_t leaf, const StackSum& sum) {
+    const StackPlace& at = places_[OwnPlace(names_, places_)];
+    const size_t own = FunctionOf(process, at.function);
+    At(own).own_ns += sum.running_ns;
+    At(own).own_samples += sum.running;
+    if (own == leaf) return;
+    lines_.Add(own, at.line, sum.running_ns);
+    threads_.Add(own, sum.thread, sum.running_ns);
+    below_[uint64_t{own} << 32 | leaf] += sum.running_ns;
+  }
+  // The longest below each, of those that are as long the first by name.
+  void TakeBelow() {
+    for (const auto& [key, ns] : below_) {
+      FunctionFacts& own = At(key >> 32);
+      const FunctionFacts& leaf = At(static_cast<uint32_t>(key));
+      if (ns < own.below_ns || (ns == own.below_ns && leaf.name >= own.below))
+        continue;
+      own.below_ns = ns;
+      own.below = leaf.name;
+      own.below_module = leaf.module;
     }
   }
 
@@ -130,11 +163,14 @@ class CodeReader {
   const Store& store_;
   StackNames names_;
   WaitReader waits_;
+  SpinReader spins_;
+  GarbageReader garbage_;
   CodeFacts code_;
   std::unordered_map<uint64_t, size_t> places_of_;  // process, function
   std::vector<uint64_t> seen_in_;                   // by function: of sums_
   Votes lines_, callers_, threads_;
-  std::vector<StackPlace> places_;  // of a stack
+  std::unordered_map<uint64_t, uint64_t> below_;  // own, leaf: ns
+  std::vector<StackPlace> places_;                // of a stack
   uint64_t sums_ = 0, steps_ = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts/garbage_facts.h"
+#include "analyze/facts/spin_facts.h"
 #include "analyze/facts/wait_facts.h"
 #include "store/store.h"
 
@@ -22,11 +24,19 @@ struct FunctionFacts {
   uint64_t self_ns = 0;   // the function itself ran
   uint64_t total_ns = 0;  // the function or what it called ran; once a sample
   uint64_t samples = 0;   // behind self_ns
+  // Of a function of Python: it ran, or native code that it called. Of others
+  // self_ns, as far as no function of Python called them.
+  uint64_t own_ns = 0;
+  uint64_t own_samples = 0;  // behind own_ns
+  // The native function that has most of own_ns, and its part; "" if none has.
+  std::string below, below_module;
+  uint64_t below_ns = 0;
 };
 
 // What the samples of a run say of its CPU time, and of where it waits.
 //
-//  - The self times of all functions and unknown_ns sum to sampled_ns.
+//  - The self times of all functions and unknown_ns sum to sampled_ns, and so
+//    do their own times.
 //  - A trace that names more than kMostFunctions has the rest in one function
 //    without a name for each process.
 struct CodeFacts {
@@ -39,6 +49,11 @@ struct CodeFacts {
   uint64_t approximate = 0;              // of all samples
   // Where threads slept, the longest first; at most WaitReader::kMost.
   std::vector<WaitFacts> waits;
+  // Pools whose threads burn cores while they wait, the most time first. Part
+  // of sampled_ns.
+  std::vector<SpinFacts> spins;
+  // Likewise, of processes whose runtime collects garbage.
+  std::vector<GarbageFacts> garbage;
 };
 
 CodeFacts CodeOf(const Store& store);

@@ -67,6 +67,7 @@ constexpr Row kRows[] = {
     {Input::kAcceleratorUse, "how busy the accelerators were"},
     {Input::kAcceleratorMemory, "the memory of the accelerators"},
     {Input::kAcceleratorClocks, "the clock of the accelerators"},
+    {Input::kStacks, "where in its code the program ran"},
 };
 
 bool IsThere(const Collected& run, const Row& row) {
@@ -113,6 +114,8 @@ bool IsThere(const Collected& run, const Row& row) {
                          [](const auto& one) { return one.memory_known(); });
     case Input::kAcceleratorClocks:
       return HasClocks(run);
+    case Input::kStacks:
+      return run.facts.code.samples > 0;
     default:
       return HasSeries(run, row.series);
   }

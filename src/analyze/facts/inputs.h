@@ -38,6 +38,7 @@ enum class Input : uint32_t {
   kAcceleratorUse = 1u << 20,
   kAcceleratorMemory = 1u << 21,
   kAcceleratorClocks = 1u << 22,
+  kStacks = 1u << 23,
 };
 
 constexpr Input operator|(Input a, Input b) {

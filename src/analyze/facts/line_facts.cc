@@ -41,13 +41,14 @@ std::vector<FileLines> HottestFiles(const Store& store,
       if (fresh) files.push_back({std::string(file), 0, {}});
       file_of.push_back(at->second);
     }
+    const size_t own = places.empty() ? 0 : OwnPlace(names, places);
     for (size_t i = 0; i < places.size(); ++i) {
       if (places[i].line == 0) continue;
       const uint32_t file = file_of[places[i].function];
       const uint64_t key = uint64_t{file} << 32 | places[i].line;
       if (rows.size() >= kMostLineRows && !rows.contains(key)) continue;
       LineRow& row = rows[key];
-      if (i == 0) {
+      if (i == 0 || i == own) {
         row.time.self_ns += sum.running_ns;
         files[file].self_ns += sum.running_ns;
       }

@@ -14,7 +14,8 @@ namespace sonde {
 
 // The CPU time of one line of a file.
 struct LineTime {
-  uint64_t self_ns = 0;   // the line itself ran
+  // The line itself ran, or native code that it called from Python.
+  uint64_t self_ns = 0;
   uint64_t total_ns = 0;  // the line or what it called ran; once a sample
 };
 

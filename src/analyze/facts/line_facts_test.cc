@@ -31,21 +31,23 @@ TEST(LineFacts, LinesHaveTheirOwnTimeAndThatOfWhatTheyCalled) {
   const auto store = StoreOfText(kTwoFiles);
   const auto files = HottestFiles(*store, RunningStacks(*store).Take(), 5);
   ASSERT_EQ(files.size(), 2u) << "a function without a file is in none";
-  EXPECT_EQ(files[0].file, "/b.py");
-  EXPECT_EQ(files[0].self_ns, 30'000'000u);
-  EXPECT_EQ(files[0].lines.at(9).self_ns, 20'000'000u);
-  EXPECT_EQ(files[0].lines.at(5).self_ns, 10'000'000u);
-  EXPECT_EQ(files[0].lines.at(5).total_ns, 10'000'000u) << "it called itself";
-  EXPECT_EQ(files[1].file, "/a.py");
-  EXPECT_EQ(files[1].lines.at(1).self_ns, 5'000'000u);
-  EXPECT_EQ(files[1].lines.at(1).total_ns, 75'000'000u);
+  EXPECT_EQ(files[0].file, "/a.py");
+  EXPECT_EQ(files[0].self_ns, 45'000'000u);
+  EXPECT_EQ(files[0].lines.at(1).self_ns, 45'000'000u)
+      << "with the native code that it called";
+  EXPECT_EQ(files[0].lines.at(1).total_ns, 75'000'000u);
+  EXPECT_EQ(files[1].file, "/b.py");
+  EXPECT_EQ(files[1].self_ns, 30'000'000u);
+  EXPECT_EQ(files[1].lines.at(9).self_ns, 20'000'000u);
+  EXPECT_EQ(files[1].lines.at(5).self_ns, 10'000'000u);
+  EXPECT_EQ(files[1].lines.at(5).total_ns, 10'000'000u) << "it called itself";
 }
 
 TEST(LineFacts, OnlyTheHottestFilesAreThere) {
   const auto store = StoreOfText(kTwoFiles);
   const auto files = HottestFiles(*store, RunningStacks(*store).Take(), 1);
   ASSERT_EQ(files.size(), 1u);
-  EXPECT_EQ(files[0].file, "/b.py");
+  EXPECT_EQ(files[0].file, "/a.py");
 }
 
 }  // namespace

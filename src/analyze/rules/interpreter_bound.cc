@@ -13,6 +13,7 @@
 #include "analyze/facts/accelerators.h"
 #include "analyze/facts/input_work.h"
 #include "analyze/facts/steady.h"
+#include "analyze/rules/lock_waits.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
 #include "analyze/series/counter_scan.h"
@@ -85,6 +86,14 @@ Outcome InterpreterBound(const Case& about) {
     if (d.busy_known())
       Say(f, fmt::format("{} was busy {} of the time.", d.Call(),
                          FormatShare(d.busy_mean)));
+  if (python)
+    if (const auto wait = LongestLockWait(facts, p.row.number))
+      SayOfRun(f, facts,
+               fmt::format("Other threads waited for the interpreter's lock or "
+                           "one of the program's, most of all in {}: {} "
+                           "together.",
+                           CallLine(wait->at),
+                           FormatDuration(static_cast<int64_t>(wait->ns))));
   PutTime(f, filled.time);
   PutNumber(f, "idle", idle, Unit::kShare);
   f.advice = fmt::format(

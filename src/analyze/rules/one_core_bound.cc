@@ -25,6 +25,7 @@
 #include "analyze/facts/neighbours.h"
 #include "analyze/facts/steady.h"
 #include "analyze/rules/command_groups.h"
+#include "analyze/rules/lock_waits.h"
 #include "analyze/rules/one_core_turns.h"
 #include "analyze/rules/rules.h"
 #include "analyze/rules/weigh.h"
@@ -273,6 +274,13 @@ Finding OfChain(const CoreJudge& judge, const Chain& chain) {
         fmt::format("{} of these threads {} last seen asleep waiting for a "
                     "lock or another thread (futex).",
                     chain.waiting, chain.waiting == 1 ? "was" : "were"));
+  if (chain.process != nullptr && IsPython(*chain.process))
+    if (const auto wait = LongestLockWait(facts, chain.process->row.number))
+      SayOfRun(f, facts,
+               fmt::format("Threads waited for the interpreter's lock, or one "
+                           "of the program's, most of all in {}: {} together.",
+                           CallLine(wait->at),
+                           FormatDuration(static_cast<int64_t>(wait->ns))));
   if (chain.turns == Taking::kTaken)
     SayOfRun(f, facts,
              "The slices of the two busiest threads hardly ever "

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyze/facts/ends.h"
+#include "analyze/facts/steady.h"
 
 namespace sonde {
 namespace {
@@ -38,6 +39,20 @@ bool HadBusError(const Case& about) {
 
 bool HasSeveralCores(const Case& about) {
   return about.facts().machine.cores != 1;
+}
+
+bool HasPython(const Case& about) {
+  const auto& all = about.facts().processes;
+  return std::any_of(all.begin(), all.end(),
+                     [](const ProcessFacts& p) { return IsPython(p); });
+}
+
+// One thread alone waits for nobody.
+bool HasPools(const Case& about) {
+  const auto& all = about.facts().processes;
+  return std::any_of(all.begin(), all.end(), [](const ProcessFacts& p) {
+    return p.threads.size() > 1;
+  });
 }
 
 bool UsesSeveralAccelerators(const Case& about) {
@@ -87,6 +102,16 @@ std::span<const Rule> Rules() {
        .needs = {kThreadWait, kSwitches, kAllowedCores},
        .if_accelerators_wait = true,
        .explains = {{CpuBound}}},
+      {.name = "spinning_threads",
+       .question = "do threads burn cores while they wait for work?",
+       .run = SpinningThreads,
+       .needs = {kProcessCpu, kAllowedCores, kStacks},
+       .concerns = HasPools,
+       .explains = {{CpuBound},
+                    {OneCoreBound},
+                    {Oversubscribed},
+                    {CpuThrottled},
+                    {Alternating}}},
       {.name = "cpu_throttled",
        .question = "does the container's CPU limit hold the program back?",
        .run = CpuThrottled,
@@ -127,7 +152,20 @@ std::span<const Rule> Rules() {
        .run = HeapTooSmall,
        .needs = {kThreadCpu},
        .explains =
-           {{CpuBound}, {OneCoreBound}, {Oversubscribed}, {Alternating}}},
+           {{CpuBound}, {OneCoreBound}, {Oversubscribed}, {Alternating}},
+       .replaces = {GarbageCollection}},
+      {.name = "garbage_collection",
+       .question = "does collecting garbage cost much of the CPU time?",
+       .run = GarbageCollection,
+       .needs = {kProcessCpu, kStacks},
+       .explains = {{CpuBound}, {OneCoreBound}, {Oversubscribed}}},
+      {.name = "lock_bound",
+       .question = "do threads wait for a lock that one of them holds?",
+       .run = LockBound,
+       .needs = {kThreadCpu, kAllowedCores, kStacks},
+       .if_accelerators_wait = true,
+       .concerns = HasPools,
+       .explains = {{OneCoreBound}, {Alternating}}},
       {.name = "spawn_storm",
        .question = "does starting processes take the time?",
        .run = SpawnStorm,
@@ -181,6 +219,17 @@ std::span<const Rule> Rules() {
                     {DiskBound},
                     {SmallFiles},
                     {Alternating}}},
+      {.name = "input_on_main_thread",
+       .question = "does the thread that trains load the data itself?",
+       .run = InputOnMainThread,
+       .needs = {kThreadCpu, kAllowedCores, kStacks},
+       .if_accelerators_wait = true,
+       .concerns = HasPython,
+       .explains = {{InputBound},
+                    {InterpreterBound},
+                    {OneCoreBound},
+                    {CpuBound},
+                    {SmallFiles}}},
       {.name = "input_cpu_saturated",
        .question = "does loading data take all cores?",
        .run = InputCpuSaturated,

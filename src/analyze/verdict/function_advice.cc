@@ -10,7 +10,11 @@ namespace {
 struct Known {
   std::string_view words[6];
   const char* advice;
+  bool of_python = false;  // only in the interpreter's own files
 };
+constexpr char kRegularExpressions[] =
+    "It matches regular expressions: compile them once outside of the loop, "
+    "test for a plain word first, avoid nested repetition, or use re2.";
 constexpr Known kKnown[] = {
     {{"JavaScript"},
      "With `node --perf-basic-prof` sonde can name its functions."},
@@ -37,8 +41,13 @@ constexpr Known kKnown[] = {
      "(Image.draft, libjpeg-turbo), do it in worker processes, or keep the "
      "decoded images."},
     {{"/re/", "/sre_", "/regex/", "std::__detail::_Executor", "regex_"},
-     "It matches regular expressions: compile them once outside of the loop, "
-     "test for a plain word first, avoid nested repetition, or use re2."},
+     kRegularExpressions},
+    {{"sre_"}, kRegularExpressions, true},
+    {{"gc_collect", "move_unreachable", "subtract_refs", "update_refs",
+      "visit_reachable", "visit_decref"},
+     "It is Python's garbage collector: gc.freeze() after the start and a "
+     "higher gc.set_threshold() let it run less often.",
+     true},
     {{"/copy.py", "/copyreg.py", "deepcopy"},
      "It copies objects one by one: copy only what changes, or keep the data "
      "in "
@@ -102,12 +111,33 @@ bool Matches(const FunctionFacts& f, std::string_view word) {
          f.name.find("::" + std::string(word)) != std::string::npos;
 }
 
+const char* FindAdvice(const FunctionFacts& function) {
+  for (const Known& known : kKnown)
+    for (const std::string_view word : known.words)
+      if (Matches(function, word) &&
+          (!known.of_python ||
+           function.module.find("python") != std::string::npos))
+        return known.advice;
+  return nullptr;
+}
+
 }  // namespace
 
 std::string AdviceOnFunction(const FunctionFacts& function) {
-  for (const Known& known : kKnown)
-    for (const std::string_view word : known.words)
-      if (Matches(function, word)) return known.advice;
+  // What it calls in a library says more than its own name.
+  const bool mostly_below =
+      function.own_ns > function.self_ns &&
+      function.own_ns - function.self_ns > function.own_ns / 2;
+  if (mostly_below) {
+    FunctionFacts below;
+    below.name = function.below;
+    below.module = function.below_module;
+    if (const char* const advice = FindAdvice(below)) return advice;
+  }
+  if (const char* const advice = FindAdvice(function)) return advice;
+  if (mostly_below)
+    return "Most of that is in compiled code that it calls: call it less "
+           "often, with larger pieces, or keep the result.";
   if (function.language == "python")
     return "A loop in Python costs many times one in C: let numpy or another "
            "compiled library do it, or do it once and keep the result.";

@@ -8,7 +8,8 @@
 namespace sonde {
 
 // What somebody who knows such functions would say of one that takes most of
-// the time: a sentence. By its name, its file and its module.
+// the time: a sentence. By its name, its file and its module, first by those of
+// the native function that it spends most of its time in.
 std::string AdviceOnFunction(const FunctionFacts& function);
 
 }  // namespace sonde

@@ -17,6 +17,8 @@ constexpr uint64_t kMinSamples = 20;
 constexpr double kMinShare = 0.05;
 // Only of a function with so much there is something to say.
 constexpr double kMinAdvised = 0.2;
+// A native function with less of its caller's time is not worth a word.
+constexpr double kMinBelow = 0.25;
 constexpr std::string_view kAboutCpu[] = {
     "cpu_bound", "one_core_bound", "interpreter_bound", "oversubscribed"};
 
@@ -66,6 +68,29 @@ void PutStands(const Facts& facts, Finding& finding) {
         {std::move(text), finding.from_ns, finding.to_ns});
 }
 
+// Saving: the line in which the program waited longest for files and disks.
+void PutWaitForDisk(const Facts& facts, Finding& finding) {
+  for (const WaitFacts& wait : facts.code.waits) {
+    if ((wait.kind != WaitKind::kDisk && wait.kind != WaitKind::kFile) ||
+        !wait.own.known())
+      continue;
+    const double share = std::min(
+        1.0, static_cast<double>(wait.ns) /
+                 std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
+    if (share < kMinShare) return;
+    finding.evidence.insert(
+        finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
+        {fmt::format("A thread waited {} for {} of the time, in {}.",
+                     PhraseOf(wait.kind), FormatShare(share),
+                     CallWaitPlace(wait)),
+         facts.run.begin_ns, facts.run.end_ns});
+    finding.where.function = wait.own.function;
+    finding.where.file = wait.own.file;
+    finding.where.line = wait.own.line;
+    return;
+  }
+}
+
 // Input: where the program waits longest for what others deliver.
 void PutWaitForInput(const Facts& facts, Finding& finding) {
   for (const WaitFacts& wait : facts.code.waits) {
@@ -96,28 +121,43 @@ void PutWaitForInput(const Facts& facts, Finding& finding) {
   }
 }
 
+// ", 82 % of that in dgemm_kernel of libblas.so.3".
+std::string CallBelow(const FunctionFacts& f) {
+  const double part = f.own_ns > 0 ? static_cast<double>(f.below_ns) /
+                                         static_cast<double>(f.own_ns)
+                                   : 0;
+  if (part < kMinBelow) return {};
+  const std::string file = f.below_module.substr(f.below_module.rfind('/') + 1);
+  // A name may be that of a place in the file.
+  const bool placed = file.empty() || f.below.starts_with(file);
+  return fmt::format(", {} of that in {}{}", FormatShare(part),
+                     Printable(f.below, 120),
+                     placed ? "" : " of " + Printable(file, 60));
+}
+
 }  // namespace
 
 void PutHotPlace(const Facts& facts, Finding& finding) {
   if (finding.rule == "hung") PutStands(facts, finding);
   if (finding.rule == "input_bound") PutWaitForInput(facts, finding);
+  if (finding.rule == "checkpoint_stall") PutWaitForDisk(facts, finding);
   if (std::find(std::begin(kAboutCpu), std::end(kAboutCpu), finding.rule) ==
       std::end(kAboutCpu))
     return;
-  // Functions stand with the most self time first.
   const FunctionFacts* hottest = nullptr;
   uint64_t samples = 0;
   for (const FunctionFacts& f : facts.code.functions) {
     if (finding.where.process != 0 && f.process != finding.where.process)
       continue;
     samples += f.samples;
-    if (hottest == nullptr && !f.name.empty()) hottest = &f;
+    if (!f.name.empty() && (hottest == nullptr || f.own_ns > hottest->own_ns))
+      hottest = &f;
   }
   if (hottest == nullptr || samples < kMinSamples) return;
   // Of all that the process used, be it sampled or not.
   const ProcessFacts* const process = facts.FindProcess(hottest->process);
   if (process == nullptr || process->cpu_ns.value_or(0) <= 0) return;
-  const double share = std::min(1.0, static_cast<double>(hottest->self_ns) /
+  const double share = std::min(1.0, static_cast<double>(hottest->own_ns) /
                                          static_cast<double>(*process->cpu_ns));
   if (share < kMinShare) return;
   // Second: a summary shows two.
@@ -125,8 +165,9 @@ void PutHotPlace(const Facts& facts, Finding& finding) {
       CallPlace({hottest->name, hottest->file, "", ""}, hottest->line);
   finding.evidence.insert(
       finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
-      {fmt::format("{} of the CPU time of {} went to {}.", FormatShare(share),
-                   CallProcess(*process), Printable(place, 160)),
+      {fmt::format("{} of the CPU time of {} went to {}{}.", FormatShare(share),
+                   CallProcess(*process), Printable(place, 160),
+                   CallBelow(*hottest)),
        facts.run.begin_ns, facts.run.end_ns});
   PutNumber(finding, "in_function", share, Unit::kShare);
   finding.where.function = hottest->name;

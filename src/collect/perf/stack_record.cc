@@ -32,7 +32,8 @@ class Fields {
 
 }  // namespace
 
-perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel) {
+perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel,
+                          bool wakes) {
   perf_event_attr attr = {};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
@@ -49,8 +50,11 @@ perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel) {
   attr.inherit = 1;
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
-  attr.watermark = 1;
-  attr.wakeup_watermark = 1 << 30;  // nobody is woken
+  attr.watermark = wakes ? 0 : 1;
+  if (wakes)
+    attr.wakeup_events = 1;
+  else
+    attr.wakeup_watermark = 1 << 30;  // nobody is woken
   return attr;
 }
 
@@ -68,7 +72,7 @@ std::optional<StackRecord> ParseStackRecord(std::string_view record,
   StackRecord out;
   uint64_t time = 0, abi = 0, copied = 0, used = 0;
   if (!in.Take(out.pid) || !in.Take(out.tid) || !in.Take(time) ||
-      !in.Take(abi) || time > INT64_MAX)
+      !in.Take(abi) || time > INT64_MAX || abi > PERF_SAMPLE_REGS_ABI_64)
     return std::nullopt;
   out.time_ns = static_cast<int64_t>(time);
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {

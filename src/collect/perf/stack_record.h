@@ -14,8 +14,10 @@ namespace sonde {
 
 // How an event samples stacks: each thread of a tree, so many times in a second
 // of its CPU time. `registers` is perf_event_attr::sample_regs_user. Time in
-// the kernel is left out unless `with_kernel`, which wants rights.
-perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel);
+// the kernel is left out unless `with_kernel`, which wants rights. If `wakes`,
+// each sample wakes who waits for the event's descriptor.
+perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel,
+                          bool wakes = false);
 
 // Bytes of a stack that are copied, and what a sample takes in a ring.
 inline constexpr uint32_t kStackCopyBytes = 16 << 10;
@@ -32,8 +34,10 @@ struct StackRecord {
   std::span<const uint8_t> stack;  // from the stack pointer upward
 };
 
-// Nothing if the record is no such sample, or makes no sense. `lost` grows by
-// what the kernel says it had to leave out.
+// Nothing if the record is no such sample, or makes no sense. A BPF program may
+// write to the same ring, by events with TID, TIME and RAW: where such a record
+// has the first four bytes of the program, a sample of a stack has zeros.
+// `lost` grows by what the kernel says it had to leave out.
 std::optional<StackRecord> ParseStackRecord(std::string_view record,
                                             uint64_t& lost);
 

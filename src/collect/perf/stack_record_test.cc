@@ -85,6 +85,14 @@ TEST(StackRecord, LostSamplesAreCounted) {
   EXPECT_EQ(lost, 42u);
 }
 
+TEST(StackRecord, WhatAProgramInTheKernelWritesIsRefused) {
+  uint64_t lost = 0;
+  Record record(PERF_RECORD_SAMPLE);
+  record.Add(uint32_t{12}).Add(uint32_t{13}).Add(uint64_t{99});
+  record.Add(uint32_t{508}).Add(uint32_t{1}).Add(std::array<char, 504>{});
+  EXPECT_FALSE(ParseStackRecord(record.bytes(), lost));
+}
+
 TEST(StackRecord, SizesThatLieAreRefused) {
   uint64_t lost = 0;
   Record longer = Sampled(PERF_SAMPLE_REGS_ABI_64);

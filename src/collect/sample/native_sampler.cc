@@ -2,20 +2,19 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/time.h"
 #include "collect/perf/stack_record.h"
+#include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
 #include "collect/sample/stack_sampler.h"
-#include "collect/symbols/code_names.h"
-#include "collect/symbols/perf_map.h"
 
 namespace sonde {
 namespace {
@@ -25,42 +24,34 @@ constexpr bool kUnwinds = true;
 #else
 constexpr bool kUnwinds = false;
 #endif
-// 256 KiB for each CPU, fewer where the user may lock no more.
-constexpr size_t kPages = 64;
+// 512 KiB for each CPU, fewer where the user may lock no more.
+constexpr size_t kPages = 128;
 // A ring must hold so many samples.
 constexpr size_t kFewestRecords = 2;
-constexpr int64_t kMostSeldomNs = 100 * kNsPerMs;
+constexpr int64_t kMostSeldomNs = 50 * kNsPerMs;
 constexpr int64_t kMostOftenNs = 5 * kNsPerMs;
-// Whoever waits for the end of `sonde run` waits for the names, too.
-constexpr NamingLimits kNaming = {.all_ns = 5 * kNsPerSec,
-                                  .file_ns = 3 * kNsPerSec};
 // Samples of all CPUs together, 20 us each: on large machines each CPU has
 // fewer.
 constexpr double kMostPerSecond = 2000, kFewestHz = 10;
-constexpr int64_t kMostMapsNs = 2 * kNsPerSec;
-// Places that are named; the others stay numbers.
-constexpr size_t kMostPlaces = 200'000;
+// Words of a stack in which the function of Python that ran is looked for,
+// where it is not known which part of the stack is that function's.
+constexpr size_t kFewWords = 128;
+constexpr int64_t kRestBySync = 50, kRestByReading = 20;
+constexpr size_t kMostOwed = 65536;
+constexpr size_t kMostFurtherBytes = 64 << 10, kFewFurtherBytes = 512;
 
 // With time in the kernel, if that is allowed.
 Result<PerfRing> OpenRing(double hz, pid_t pid, int cpu, size_t pages,
-                          bool* with_kernel) {
-  if (*with_kernel) {
-    auto ring =
-        PerfRing::Open(StackAttr(hz, kPerfRegisters, true), pid, cpu, pages);
-    if (ring.ok()) return ring;
-    *with_kernel = false;
-  }
-  return PerfRing::Open(StackAttr(hz, kPerfRegisters, false), pid, cpu, pages);
-}
-
-// What the code is called that a process has compiled, where its functions have
-// no names.
-const char* CallMade(pid_t pid) {
-  const std::string program = ProgramName(pid);
-  if (program == "node" || program == "nodejs") return "JavaScript";
-  if (program.starts_with("java")) return "compiled Java";
-  if (program.starts_with("dotnet")) return "compiled .NET";
-  return "code made at run time";
+                          bool wakes, bool* with_kernel) {
+  const auto open = [&] {
+    return PerfRing::Open(StackAttr(hz, kPerfRegisters, *with_kernel, wakes),
+                          pid, cpu, pages);
+  };
+  if (!*with_kernel) return open();
+  auto ring = open();
+  if (ring.ok()) return ring;
+  *with_kernel = false;
+  return open();
 }
 
 // Opens the event on ourselves, as `sonde run` does on the command.
@@ -68,7 +59,7 @@ SourceState CheckNative() {
   if (!kUnwinds)
     return SourceState::Fails("this build reads stacks on x86-64 only", "");
   bool kernel = true;
-  const auto ring = OpenRing(199, ::getpid(), 0, 16, &kernel);
+  const auto ring = OpenRing(199, ::getpid(), 0, 16, false, &kernel);
   if (!ring.ok()) return ExplainPerf(ring.error());
   return SourceState::Works(
       kernel ? "functions of native programs, by perf"
@@ -76,8 +67,16 @@ SourceState CheckNative() {
                "kernel");
 }
 
+// As its own pid namespace numbers a thread.
+pid_t OwnTid(pid_t pid, pid_t tid) {
+  return ParseOwnPid(ReadText(fmt::format("/proc/{}/task/{}/status", pid, tid)))
+      .value_or(tid);
+}
+
 constexpr SourceInfo kNativeSources[] = {
-    {"native stacks", "where in their code native programs are", CheckNative}};
+    {"native stacks", "where in their code native programs are", CheckNative},
+    {"exact Python stacks", "functions of Python at the moment of a sample",
+     FrameWalker::Check}};
 
 }  // namespace
 
@@ -85,12 +84,20 @@ NativeSampler::NativeSampler(SampledRun& run)
     : run_(run),
       cpus_(OnlineCpus()),
       hz_(std::min(run.stacks_hz,
-                   std::max(kFewestHz, kMostPerSecond / static_cast<double>(
-                                                            cpus_.size())))) {
+                   std::max(kFewestHz, kMostPerSecond /
+                                           static_cast<double>(cpus_.size())))),
+      native_(run.out, files_) {
   // Where the tree is not followed by perf, perf was not wanted or not allowed.
-  if (run_.stacks_hz <= 0 || run_.tree.source() != "perf") return;
+  if (run_.stacks_hz <= 0 || run_.stacks_by == StacksBy::kProc ||
+      run_.tree.source() != "perf")
+    return;
+  if (run_.stacks_by != StacksBy::kPerf) {
+    auto made = FrameWalker::Make();
+    if (made.ok()) walker_ = made.Take();
+  }
   if (const Status opened = Open(); !opened.ok()) {
     rings_.clear();
+    walker_.reset();
     failed_ = ExplainPerf(opened.error());
     return;
   }
@@ -98,7 +105,10 @@ NativeSampler::NativeSampler(SampledRun& run)
   period_ns_ = static_cast<int64_t>(1e9 / hz_);
   const auto records =
       static_cast<int64_t>(rings_[0].bytes() / kStackRecordBytes);
-  every_ns_ = std::clamp(records / 2 * period_ns_, kMostOftenNs, kMostSeldomNs);
+  if (every_ns_ != kMostOftenNs)
+    every_ns_ =
+        std::clamp(records / 2 * period_ns_, kMostOftenNs, kMostSeldomNs);
+  run_.stacks_by = walker_ ? StacksBy::kBpf : StacksBy::kPerf;
   next_ns_ = NowNs() + every_ns_;
 }
 
@@ -111,14 +121,21 @@ Status NativeSampler::Open() {
   if (live.empty()) return Error{Error::Kind::kNotFound, "there is no process"};
   const pid_t root = live.begin()->second.pid;
   bool with_kernel = true;
+  std::vector<int> fds;
   for (const int cpu : cpus_) {
-    auto ring = OpenRing(hz_, root, cpu, kPages, &with_kernel);
+    auto ring = OpenRing(hz_, root, cpu, kPages, !walker_, &with_kernel);
     if (!ring.ok()) return ring.error();
     if (ring.value().bytes() < kFewestRecords * kStackRecordBytes)
       return Error{Error::Kind::kDenied,
                    "the user may not lock enough memory for samples"};
+    fds.push_back(ring.value().fd());
     rings_.push_back(ring.Take());
   }
+  walks_.resize(rings_.size());
+  // Without it samples go on as before.
+  if (walker_)
+    if (const Status attached = walker_->Attach(fds); !attached.ok())
+      DropWalker(attached.error());
   return Ok();
 }
 
@@ -130,8 +147,15 @@ void NativeSampler::Poll(int64_t now_ns) {
   });
 }
 
+// Only of Python it matters that it is looked at soon after a sample.
+std::vector<int> NativeSampler::look_fds() const {
+  std::vector<int> out;
+  if (run_.paused || run_.pythons.empty() || walker_) return out;
+  for (const PerfRing& ring : rings_) out.push_back(ring.fd());
+  return out;
+}
+
 void NativeSampler::Look(int64_t now_ns) {
-  if (now_ns < next_ns_) return;
   Drain(now_ns);
   next_ns_ = now_ns + every_ns_;
 }
@@ -139,16 +163,102 @@ void NativeSampler::Look(int64_t now_ns) {
 void NativeSampler::Drain(int64_t now_ns) {
   // What the tree does not know yet has no number.
   if (!rings_.empty()) run_.tree.Poll(now_ns);
+  SyncWalked(now_ns);
   const uint64_t before = lost_;
-  for (PerfRing& ring : rings_)
-    lost_ += ring.Drain(
-        [&](std::string_view record) { Take(record, ring.offset_ns()); });
+  for (size_t i = 0; i < rings_.size(); ++i)
+    lost_ += rings_[i].Drain([&](std::string_view record) {
+      if (walker_ && FrameWalker::Parse(record, walks_[i])) return;
+      Take(record, rings_[i].offset_ns(), walks_[i]);
+      walks_[i].tid = 0;
+    });
   if (lost_ == before) return;
   if (lost_from_ns_ == kNoTime) lost_from_ns_ = now_ns;
   lost_to_ns_ = now_ns;
 }
 
-void NativeSampler::Take(std::string_view bytes, int64_t offset_ns) {
+void NativeSampler::LoadWalker() {
+  std::vector<int> fds;
+  for (const PerfRing& ring : rings_) fds.push_back(ring.fd());
+  const Status loaded = walker_->Load(fds, cpus_);
+  if (loaded.ok()) return;
+  DropWalker(loaded.error());
+}
+
+// Functions of Python are then read when we look, which is often.
+void NativeSampler::DropWalker(const Error& why) {
+  not_walked_ = SourceState::Fails(why.what, why.hint);
+  walker_.reset();
+  run_.stacks_by = StacksBy::kPerf;
+  every_ns_ = kMostOftenNs;
+}
+
+// Tells the kernel which threads run Python. A process is asked when its
+// threads have changed, and once a second: threads may come to Python late.
+void NativeSampler::SyncWalked(int64_t now_ns) {
+  if (!walker_ || (run_.pythons.empty() && walked_.empty())) return;
+  if (!walker_->loaded()) LoadWalker();
+  const bool changed = run_.tree.changes() != walked_changes_ ||
+                       run_.pythons.size() != walked_pythons_;
+  if (!walker_ || now_ns < next_sync_ns_ ||
+      (!changed && now_ns - synced_ns_ < kNsPerSec))
+    return;
+  const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  walked_changes_ = run_.tree.changes();
+  walked_pythons_ = run_.pythons.size();
+  synced_ns_ = now_ns;
+  const auto& live = run_.tree.live();
+  std::erase_if(walked_, [&](const auto& one) {
+    const auto python = run_.pythons.find(one.first);
+    if (live.contains(one.first) && python != run_.pythons.end() &&
+        python->second.exec_ns == one.second.exec_ns)
+      return false;
+    for (const auto& [tid, state] : one.second.states) walker_->Remove(tid);
+    return true;
+  });
+  for (auto& [number, python] : run_.pythons) {
+    const auto at = live.find(number);
+    if (at == live.end()) continue;
+    Walked& walked = walked_[number];
+    if (walked.threads == at->second.threads &&
+        now_ns - walked.asked_ns < kNsPerSec)
+      continue;
+    walked.threads = at->second.threads;
+    walked.exec_ns = python.exec_ns;
+    walked.asked_ns = now_ns;
+    Walk(at->second.pid, python.process, walked);
+  }
+  next_sync_ns_ =
+      now_ns + (ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns) * kRestBySync;
+}
+
+void NativeSampler::Walk(pid_t pid, PythonProcess& python, Walked& walked) {
+  std::unordered_map<pid_t, uint64_t> states, now;  // by own tid, by tid
+  for (const auto& one : python.ThreadAddresses())
+    states.emplace(one.own_tid, one.state);
+  const bool same_tids = OwnTid(pid, pid) == pid;
+  for (const auto& [thread, tid] : walked.threads) {
+    const auto state = states.find(same_tids ? tid : OwnTid(pid, tid));
+    if (state == states.end()) continue;
+    const auto known = walked.states.find(tid);
+    const bool is_known =
+        known != walked.states.end() && known->second == state->second;
+    if (!is_known) {
+      const Status put =
+          walker_->Put(tid, state->second, python.python().layout);
+      if (!put.ok()) {
+        not_walked_ = SourceState::Fails(put.error().what, put.error().hint);
+        continue;
+      }
+    }
+    now.emplace(tid, state->second);
+  }
+  for (const auto& [tid, state] : walked.states)
+    if (!now.contains(tid)) walker_->Remove(tid);
+  walked.states = std::move(now);
+}
+
+void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
+                         const FrameWalker::Walk& walk) {
   const auto record = ParseStackRecord(bytes, lost_);
   if (!record) return;
   uint32_t number = 0;
@@ -157,24 +267,62 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns) {
   Sample sample;
   sample.thread =
       run_.tree.FindThread(number, static_cast<pid_t>(record->tid)).number;
-  if (sample.thread == 0 || run_.python_threads.contains(sample.thread) ||
-      (program->python && record->pid == record->tid &&
-       !run_.python_tried.contains(number)))
-    return;
+  if (sample.thread == 0) return;
+  // What a Python does before anybody knows where its frames are.
+  if (program->looks_like_python && !run_.python_tried.contains(number)) return;
   sample.time_ns = record->time_ns + offset_ns;
+  // It was another program then, whose code is gone.
+  if (sample.time_ns < program->exec_ns) return;
   sample.weight_ns = static_cast<uint64_t>(period_ns_);
+  if (program->interpreter && walk.tid != static_cast<pid_t>(record->tid) &&
+      NowNs() < next_read_ns_) {
+    if (owed_ns_.size() < kMostOwed)
+      owed_ns_[sample.thread] += sample.weight_ns;
+    return;
+  }
+  if (const auto owed = owed_ns_.find(sample.thread); owed != owed_ns_.end()) {
+    sample.weight_ns += owed->second;
+    owed_ns_.erase(owed);
+  }
   if (record->registers) {
     const Registers registers = RegistersOfPerf(*record->registers);
     unwinder_.Unwind(program->code, registers,
                      StackCopy{registers[kRsp], record->stack}, stack_);
+    copy_ = record->stack;
+    if (stack_.end == UnwindEnd::kEndOfCopy) UnwindFurther(*record, *program);
     frames_.clear();
-    for (size_t i = stack_.frames.size(); i-- > 0;)
-      frames_.push_back(FrameOf(stack_.frames[i], number, program->code.pid()));
+    const bool whole = program->interpreter
+                           ? MergePython(*record, walk, number, *program)
+                           : stack_.end == UnwindEnd::kComplete;
+    if (!program->interpreter)
+      for (size_t i = stack_.frames.size(); i-- > 0;)
+        frames_.push_back(
+            native_.Of(stack_.frames[i], number, program->code.pid()));
     if (!frames_.empty()) sample.stack = run_.out.AddStack(frames_);
-    if (stack_.end != UnwindEnd::kComplete)
-      sample.flags |= Sample::kApproximate;
+    if (!whole) sample.flags |= Sample::kApproximate;
   }
   run_.out.AddSample(sample);
+}
+
+// Some functions, as those that multiply matrices, have more on the stack than
+// a sample copies. What lies beyond is of their callers, and is there still if
+// they go on; where it leads nowhere, what was found before stays.
+void NativeSampler::UnwindFurther(const StackRecord& record, Program& program) {
+  const Registers registers = RegistersOfPerf(*record.registers);
+  const uint64_t end = registers[kRsp] + record.stack.size();
+  ProcessMemory memory(program.code.pid());
+  // The stack may end soon.
+  for (size_t more = kMostFurtherBytes; more >= kFewFurtherBytes; more /= 2) {
+    longer_.resize(record.stack.size() + more);
+    if (memory.Read(end, std::span(longer_).last(more)) != 0) continue;
+    std::copy(record.stack.begin(), record.stack.end(), longer_.begin());
+    unwinder_.Unwind(program.code, registers,
+                     StackCopy{registers[kRsp], longer_}, further_);
+    if (further_.end != UnwindEnd::kComplete) return;
+    std::swap(stack_, further_);
+    copy_ = longer_;
+    return;
+  }
 }
 
 NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
@@ -185,65 +333,104 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
   Program& program = at->second;
   if (fresh || program.exec_ns != state->exec_ns) {
     program.exec_ns = state->exec_ns;
-    program.python = LooksLikePython(pid);
+    program.looks_like_python = LooksLikePython(pid);
+    program.interpreter.reset();
     program.code.Changed();
+  }
+  const PythonProcess* const python = PythonOf(state->number, program.exec_ns);
+  if (python != nullptr && !program.interpreter) {
+    const FoundPython& found = python->python();
+    program.interpreter = Interpreter{
+        .minor = found.layout.minor,
+        .eval = found.eval,
+        .library = found.file,
+        .program = ::sonde::ProgramOf(pid),
+        .notable = found.notable,
+        .is_program = program.looks_like_python,
+    };
+    program.same_tids = OwnTid(pid, pid) == pid;
   }
   return &program;
 }
 
-StackFrame NativeSampler::FrameOf(const NativeFrame& native, uint32_t process,
-                                  pid_t pid) {
-  if (native.file == nullptr) return FrameOfMade(native, process, pid);
-  StackFrame frame;
-  frame.module = ModuleOf(*native.file);
-  frame.offset = native.address - (native.is_return_address ? 1 : 0);
-  const Place place(native.file->number(), frame.offset);
-  if (places_.size() < kMostPlaces && !places_.contains(place))
-    places_.emplace(place, run_.out.AddFrame(frame));
-  return frame;
+// Null if it runs none, or became another program since that was found.
+PythonProcess* NativeSampler::PythonOf(uint32_t number, int64_t exec_ns) {
+  const auto at = run_.pythons.find(number);
+  return at != run_.pythons.end() && at->second.exec_ns == exec_ns
+             ? &at->second.process
+             : nullptr;
 }
 
-StackFrame NativeSampler::FrameOfMade(const NativeFrame& native,
-                                      uint32_t process, pid_t pid) {
-  const auto [at, fresh] = made_.try_emplace(process);
-  Made& made = at->second;
-  if (fresh) {
-    made.pid = pid;
-    made.own_pid = ParseOwnPid(ReadText(fmt::format("/proc/{}/status", pid)))
-                       .value_or(pid);
-    struct stat st = {};
-    if (::stat(fmt::format("/proc/{}", pid).c_str(), &st) == 0)
-      made.owner = st.st_uid;
-    made.called = CallMade(pid);
-    Module module;
-    module.path =
-        run_.out.Intern(fmt::format("/tmp/perf-{}.map", made.own_pid));
-    made.module = run_.out.AddRow(module);
+// Puts into frames_ what the thread was in, with its functions of Python. False
+// if they may be of another moment, or some are missing.
+bool NativeSampler::MergePython(const StackRecord& record,
+                                const FrameWalker::Walk& walk, uint32_t number,
+                                Program& program) {
+  PythonThread python;
+  bool exact = true;
+  const Interpreter& interpreter = *program.interpreter;
+  const auto tid = static_cast<pid_t>(record.tid);
+  PythonProcess* const process = PythonOf(number, program.exec_ns);
+  if (process != nullptr && walk.tid == tid) {
+    python = process->NameFrames(walk.frames, walk.whole, walk.name_hash);
+    exact = !python.approximate;
+  } else if (process != nullptr) {
+    const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+    auto read = process->Sample(
+        {program.same_tids ? tid : OwnTid(program.code.pid(), tid)});
+    if (read.ok() && !read.value().empty()) {
+      python = std::move(read.Take().front());
+      exact = process->CheckInnermost(WordsOf(record, python, interpreter),
+                                      python) &&
+              !python.approximate;
+    }
+    const int64_t cost_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    next_read_ns_ = NowNs() + cost_ns * kRestByReading;
   }
-  StackFrame frame;
-  frame.module = made.module;
-  frame.offset = native.pc - (native.is_return_address ? 1 : 0);
-  if (made_places_ < kMostPlaces && !made.frames.contains(frame.offset)) {
-    made.frames.emplace(frame.offset, run_.out.AddFrame(frame));
-    ++made_places_;
+  MergeStacks(stack_, python.raw, interpreter, merged_);
+  for (size_t i = merged_.frames.size(); i-- > 0;) {
+    const MergedFrame& one = merged_.frames[i];
+    if (!one.python)
+      frames_.push_back(
+          native_.Of(stack_.frames[one.index], number, program.code.pid()));
+    else if (one.index < python.frames.size())
+      frames_.push_back(FrameOf(run_.out, python.frames[one.index]));
   }
-  return frame;
+  return merged_.complete && exact;
 }
 
-uint32_t NativeSampler::ModuleOf(const CodeFile& file) {
-  const auto [at, fresh] = modules_.try_emplace(file.number());
-  if (fresh) {
-    Module module;
-    module.path = run_.out.Intern(file.path());
-    module.build_id = run_.out.Intern(file.build_id());
-    at->second = run_.out.AddRow(module);
-  }
-  return at->second;
+// The thread's registers and the innermost part of its stack.
+std::span<const uint64_t> NativeSampler::WordsOf(
+    const StackRecord& record, const PythonThread& python,
+    const Interpreter& interpreter) {
+  words_.assign(record.registers->begin(), record.registers->end());
+  const size_t part = InnermostPart(stack_, python.raw, interpreter);
+  const uint64_t begin = RegistersOfPerf(*record.registers)[kRsp];
+  const uint64_t top = part > 0 ? stack_.frames[part - 1].top : 0;
+  const size_t count =
+      std::min(copy_.size() / sizeof(uint64_t),
+               top > begin ? (top - begin) / sizeof(uint64_t) : kFewWords);
+  const size_t registers = words_.size();
+  words_.resize(registers + count);
+  if (count > 0)
+    std::memcpy(words_.data() + registers, copy_.data(),
+                count * sizeof(uint64_t));
+  return words_;
 }
 
 void NativeSampler::Pause(bool paused) {
   if (rings_.empty()) return;
-  if (paused) Drain(NowNs());
+  if (paused) {
+    Drain(NowNs());
+    // Who ends meanwhile is not heard of in time.
+    for (const auto& [number, walked] : walked_)
+      for (const auto& [tid, state] : walked.states) walker_->Remove(tid);
+    walked_.clear();
+  } else {
+    next_sync_ns_ = 0;
+    walked_pythons_ = 0;
+    SyncWalked(NowNs());
+  }
   for (const PerfRing& ring : rings_)
     ::ioctl(ring.fd(), paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE,
             0);
@@ -254,9 +441,9 @@ void NativeSampler::Stop(int64_t now_ns) {
   if (rings_.empty()) return;
   if (!run_.paused) Drain(now_ns);
   rings_.clear();
+  walker_.reset();
   next_ns_ = INT64_MAX;
-  Name();
-  NameMade();
+  native_.Name();
   if (lost_ == 0) return;
   Loss loss;
   loss.reason = "stack-samples";
@@ -267,77 +454,16 @@ void NativeSampler::Stop(int64_t now_ns) {
   run_.out.AddLoss(loss);
 }
 
-void NativeSampler::Name() {
-  std::vector<CodeToName> wanted;
-  std::vector<std::vector<uint32_t>> frames;
-  std::vector<const CodeFile*> files;
-  const CodeFile* last = nullptr;
-  for (const auto& [place, frame] : places_) {
-    CodeFile& file = *files_.all()[place.first];
-    if (&file != last) {
-      last = &file;
-      files_.KeepOpen(file);
-      CodeToName code;
-      code.path = file.path();
-      code.build_id = file.build_id();
-      wanted.push_back(std::move(code));
-      frames.emplace_back();
-      files.push_back(&file);
-    }
-    wanted.back().addresses.push_back(place.second);
-    frames.back().push_back(frame);
-  }
-  // Now that all were opened: to open one may have closed another.
-  for (size_t i = 0; i < wanted.size(); ++i) wanted[i].fd = files[i]->fd();
-  const CodeNames names = NameCode(wanted, kNaming);
-  naming_cpu_ns_ = names.cpu_ns;
-  for (size_t i = 0; i < names.code.size(); ++i) {
-    const NamedCode& code = names.code[i];
-    if (!code.why_not.empty() && unnamed_.empty())
-      unnamed_ = fmt::format("{}: {}", wanted[i].path, code.why_not);
-    for (size_t k = 0; k < code.places.size(); ++k)
-      AddNames(frames[i][k], code.places[k]);
-  }
-}
-
-void NativeSampler::NameMade() {
-  const int64_t until_ns = NowNs() + kMostMapsNs;
-  for (const auto& [process, made] : made_) {
-    std::optional<PerfMap> map;
-    if (NowNs() < until_ns)
-      map = PerfMap::Of(made.pid, made.own_pid, made.owner, started_ns_);
-    else
-      unnamed_ = "the maps of code made at run time took too long to read";
-    for (const auto& [address, frame] : made.frames) {
-      PlaceName name;
-      if (map) name = map->At(address);
-      if (name.function.empty()) name.function = made.called;
-      AddNames(frame, {name});
-    }
-  }
-}
-
-void NativeSampler::AddNames(uint32_t frame,
-                             const std::vector<PlaceName>& names) {
-  for (size_t depth = 0; depth < names.size(); ++depth) {
-    const PlaceName& name = names[depth];
-    Symbol symbol;
-    symbol.frame = frame;
-    symbol.depth = static_cast<uint32_t>(depth);
-    symbol.function = run_.out.Intern(name.function);
-    symbol.file = run_.out.Intern(name.file);
-    symbol.line = name.line;
-    symbol.inlined = name.inlined ? 1 : 0;
-    run_.out.AddSymbol(symbol);
-  }
-}
-
 std::vector<NotCollected> NativeSampler::not_collected() const {
   std::vector<NotCollected> out;
   if (!failed_.why.empty())
     out.push_back(Missing(kNativeSources[0], failed_.why, failed_.cure));
-  if (!unnamed_.empty())
-    out.push_back(Missing(kNativeSources[0], "names are missing: " + unnamed_));
+  if (!not_walked_.why.empty())
+    out.push_back(
+        Missing(kNativeSources[1], not_walked_.why, not_walked_.cure));
+  if (!native_.unnamed().empty())
+    out.push_back(
+        Missing(kNativeSources[0], "names are missing: " + native_.unnamed()));
   return out;
 }
 

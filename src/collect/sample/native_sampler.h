@@ -6,33 +6,43 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/time.h"
+#include "collect/bpf/frame_walker.h"
 #include "collect/perf/perf_ring.h"
+#include "collect/perf/stack_record.h"
+#include "collect/sample/native_frames.h"
 #include "collect/sample/sampled_run.h"
-#include "collect/symbols/named_code.h"
+#include "collect/unwind/merged_stack.h"
 #include "collect/unwind/unwinder.h"
 
 namespace sonde {
 
-// Samples where in native code the threads of a command are, by perf: their
+// Samples where in their code the threads of a command are, by perf: their
 // registers and a piece of their stack at each sample, unwound here. No signal,
 // no ptrace, nothing is put into them; neither registers nor stacks reach a
 // file.
 //
-//  - Each sample stands for the same CPU time. Threads that the sampler of
-//    Python's stacks follows are left to that one, and the main thread of what
-//    looks like a Python until that one has tried.
+//  - Each sample stands for the same CPU time.
+//  - Functions of Python have their places between the native ones. They are
+//    found by the kernel at the moment of the sample, where a program of ours
+//    may run there (FrameWalker). Else they are read as soon as a sample wakes
+//    us; where the registers and the stack of the sample do not prove that the
+//    innermost of them ran, the sample is approximate.
+//  - What looks like a Python is not sampled until somebody has looked for its
+//    frames (StackSampler).
 //  - What a thread does in the kernel counts for the function that called it
 //    where we may see that, and is not sampled where we may not.
-//  - At most 2000 samples a second of all CPUs together, but ten of each.
+//  - At most 2000 samples a second of all CPUs together, but ten of each. To
+//    read functions of Python takes 5 % of a core at most: where it would take
+//    more, samples are left out, and the next one of the thread stands for
+//    them.
 //  - Each task begins with a full period: one that uses less is not sampled.
-//  - Names come at the end, by the debug information and the symbols of files,
-//    of code that was made at run time by the map that its runtime wrote.
 //
 // For commands that are started; processes that run already are not sampled.
 // One thread. Does not own the run.
@@ -42,10 +52,11 @@ class NativeSampler : public Gatherer {
 
   void Poll(int64_t now_ns) override;
   int64_t next_look_ns() const override { return next_ns_; }
+  std::vector<int> look_fds() const override;
   void Look(int64_t now_ns) override;
   void Pause(bool paused) override;
   void Stop(int64_t now_ns) override;
-  int64_t EndHelpers() override { return naming_cpu_ns_; }
+  int64_t EndHelpers() override { return native_.cpu_ns(); }
   std::vector<NotCollected> not_collected() const override;
 
  private:
@@ -54,53 +65,68 @@ class NativeSampler : public Gatherer {
 
     ProcessCode code;
     int64_t exec_ns = kNoTime;
-    bool python = false;  // looks like one
+    bool looks_like_python = false;
+    std::optional<Interpreter> interpreter;  // whose frames can be read
+    bool same_tids = true;                   // as we number them
   };
-  // What a process compiled while it ran.
-  struct Made {
-    pid_t pid = 0, own_pid = 0;
-    uid_t owner = 0;
-    const char* called = "";              // without a name for its functions
-    uint32_t module = 0;                  // Module::id
-    std::map<uint64_t, uint32_t> frames;  // to be named, by address
+
+  // The threads of a Python that the kernel walks.
+  struct Walked {
+    std::vector<std::pair<uint32_t, pid_t>> threads;  // when they were asked
+    int64_t exec_ns = kNoTime;
+    std::unordered_map<pid_t, uint64_t> states;  // by tid
+    int64_t asked_ns = 0;
   };
-  // A place in a file, as a frame of the trace.
-  using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address
 
   Status Open();
   void Drain(int64_t now_ns);
-  void Take(std::string_view record, int64_t offset_ns);
+  void LoadWalker();
+  void DropWalker(const Error& why);
+  void SyncWalked(int64_t now_ns);
+  void Walk(pid_t pid, PythonProcess& python, Walked& walked);
+  void Take(std::string_view record, int64_t offset_ns,
+            const FrameWalker::Walk& walk);
   Program* ProgramOf(pid_t pid, uint32_t* number);
-  StackFrame FrameOf(const NativeFrame& frame, uint32_t process, pid_t pid);
-  StackFrame FrameOfMade(const NativeFrame& frame, uint32_t process, pid_t pid);
-  uint32_t ModuleOf(const CodeFile& file);
-  void Name();
-  void NameMade();
-  void AddNames(uint32_t frame, const std::vector<PlaceName>& names);
+  PythonProcess* PythonOf(uint32_t number, int64_t exec_ns);
+  void UnwindFurther(const StackRecord& record, Program& program);
+  bool MergePython(const StackRecord& record, const FrameWalker::Walk& walk,
+                   uint32_t number, Program& program);
+  std::span<const uint64_t> WordsOf(const StackRecord& record,
+                                    const PythonThread& python,
+                                    const Interpreter& interpreter);
 
   SampledRun& run_;
   const std::vector<int> cpus_;
   const double hz_;
   std::vector<PerfRing> rings_;
+  std::optional<FrameWalker> walker_;
+  std::vector<FrameWalker::Walk> walks_;  // the last of each ring; tid 0: none
+  std::map<uint32_t, Walked> walked_;     // by process number
+  uint64_t walked_changes_ = 0;
+  size_t walked_pythons_ = 0;
+  int64_t synced_ns_ = 0;
+  int64_t next_sync_ns_ = 0;  // not before
+  int64_t next_read_ns_ = 0;  // of functions of Python
+  // Samples that were left out, until the next one of the thread: their time.
+  std::unordered_map<uint32_t, uint64_t> owed_ns_;
   int64_t every_ns_ = INT64_MAX / 4;
   int64_t next_ns_ = INT64_MAX;
   int64_t period_ns_ = 0;
-  const int64_t started_ns_ = ClockNs(CLOCK_REALTIME);
-  SourceState failed_;
+  SourceState failed_, not_walked_;
 
   CodeFiles files_;
+  NativeFrames native_;
   Unwinder unwinder_;
   std::map<uint32_t, Program> programs_;  // by number
   NativeStack stack_;
+  NativeStack further_;
+  std::vector<uint8_t> longer_;
+  std::span<const uint8_t> copy_;  // of the stack: the sample's, or longer
+  MergedStack merged_;
+  std::vector<uint64_t> words_;
   std::vector<StackFrame> frames_;
-  std::unordered_map<uint32_t, uint32_t> modules_;  // by CodeFile::number
-  std::map<Place, uint32_t> places_;                // the frames to be named
-  std::map<uint32_t, Made> made_;                   // by process number
-  size_t made_places_ = 0;
   uint64_t lost_ = 0;
   int64_t lost_from_ns_ = kNoTime, lost_to_ns_ = kNoTime;
-  int64_t naming_cpu_ns_ = 0;
-  std::string unnamed_;  // why names are missing
 };
 
 }  // namespace sonde

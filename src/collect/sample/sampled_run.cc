@@ -30,4 +30,17 @@ void SampledRun::BeginTick(int64_t now_ns) {
   places.Look();
 }
 
+const char* NameOf(StacksBy by) {
+  constexpr const char* kNames[] = {"best", "proc", "perf", "bpf"};
+  return kNames[static_cast<size_t>(by)];
+}
+
+StackFrame FrameOf(TraceWriter& out, const PythonFrame& frame) {
+  StackFrame made;
+  made.function = out.Intern(frame.function);
+  made.file = out.Intern(frame.file);
+  made.line = static_cast<uint32_t>(std::max(frame.line, 0));
+  return made;
+}
+
 }  // namespace sonde

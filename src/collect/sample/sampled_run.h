@@ -2,6 +2,7 @@
 #define SONDE_COLLECT_SAMPLE_SAMPLED_RUN_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,10 +11,18 @@
 #include "collect/gatherer.h"
 #include "collect/proc/proc_file.h"
 #include "collect/sample/process_places.h"
+#include "collect/stacks/python_process.h"
 #include "collect/tree/process_tree.h"
 #include "trace/writer.h"
 
 namespace sonde {
+
+// How stacks are sampled: by reading the memory of Python programs; by perf,
+// which also tells of native code, with functions of Python that are read a
+// little later; or with functions of Python that the kernel finds at the very
+// moment. kBest: the last of these that works here.
+enum class StacksBy { kBest, kProc, kPerf, kBpf };
+const char* NameOf(StacksBy by);  // "proc", as in --stacks-by
 
 // What the samplers of one recording share: where they write to, whom they
 // follow, and what one of them tells the others. Does not own writer and tree.
@@ -30,6 +39,8 @@ struct SampledRun {
   ProcessTree& tree;
   const double rate_hz;
   double stacks_hz = 0;  // how often to look at stacks; 0: never
+  // How it is wanted; once the samplers are made, how it is done.
+  StacksBy stacks_by = StacksBy::kBest;
   const std::string cgroup;
   // A tick that comes this much early is the tick that was due all the same.
   const int64_t slack_ns;
@@ -50,15 +61,23 @@ struct SampledRun {
     std::optional<double> accelerator_share;
   };
   Used used;
-  // Threads whose Python functions are sampled, and processes in which Python
-  // was looked for, by number; and whether perf samples the other threads.
-  std::unordered_set<uint32_t> python_threads, python_tried;
+  // Processes that run Python, and those in which it was looked for, by number;
+  // and whether running threads are sampled by perf.
+  struct Python {
+    PythonProcess process;
+    int64_t exec_ns = kNoTime;  // of the program that it is
+  };
+  std::map<uint32_t, Python> pythons;
+  std::unordered_set<uint32_t> python_tried;
   bool native_stacks = false;
   int64_t machine_busy_ns = 0;  // time that all cores have worked so far
 
  private:
   int64_t next_machine_ns_ = 0;
 };
+
+// A function of Python as a frame of a trace.
+StackFrame FrameOf(TraceWriter& out, const PythonFrame& frame);
 
 // How the table makes a gatherer of type T.
 template <typename T>

@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kMinCpuNs = 50 * kNsPerMs;
 // One that looks like a Python is looked at when it has lived so long.
 constexpr int64_t kMinLifeNs = kNsPerSec / 2;
+// Ticks that come seldom are not waited for; ten a second do it.
+constexpr int64_t kFindEveryNs = 150 * kNsPerMs;
 constexpr int64_t kRestByCost = 50;  // at most 1/50 of the time
 constexpr int64_t kTellSleepNs = kNsPerSec;
 constexpr size_t kAlwaysAsked = 32;
@@ -62,9 +64,12 @@ constexpr SourceInfo kStackSources[] = {
 
 StackSampler::StackSampler(SampledRun& run)
     : run_(run),
+      // Where threads only wait is told by half as many looks.
       ticks_(NowNs(), run.stacks_hz > 0
-                          ? static_cast<int64_t>(1e9 / run.stacks_hz)
-                          : INT64_MAX / 4) {}
+                          ? static_cast<int64_t>(
+                                (run.native_stacks ? 2e9 : 1e9) / run.stacks_hz)
+                          : INT64_MAX / 4),
+      next_find_ns_(NowNs() + kFindEveryNs) {}
 
 bool StackSampler::Rest::Skips() {
   if (skip == 0) return false;
@@ -82,14 +87,14 @@ void StackSampler::Forget(WatchedThread& thread, int64_t now_ns) {
   PutSlept(now_ns, thread);
   PutRan(now_ns, thread, 0, 0);
   thread.Close(run_.budget);
-  // What perf has of it comes a little later.
-  ended_.emplace_back(now_ns, thread.number());
 }
 
-void StackSampler::Forget(Program& program, int64_t now_ns) {
+void StackSampler::Forget(uint32_t number, Program& program, int64_t now_ns) {
   for (Watched& one : program.threads) Forget(one.thread, now_ns);
   program.threads.clear();
-  program.python.reset();
+  program.python = nullptr;
+  // What perf has of it comes a little later.
+  if (run_.pythons.contains(number)) ended_.emplace_back(now_ns, number);
   program.asleep = false;
 }
 
@@ -101,7 +106,7 @@ void StackSampler::Sync(int64_t now_ns) {
   for (auto at = programs_.begin(); at != programs_.end();) {
     const bool gone = !live.contains(at->first);
     if (gone) {
-      Forget(at->second, now_ns);
+      Forget(at->first, at->second, now_ns);
       run_.python_tried.erase(at->first);
     }
     at = gone ? programs_.erase(at) : std::next(at);
@@ -113,10 +118,9 @@ void StackSampler::Sync(int64_t now_ns) {
     const int64_t exec_ns = state ? state->exec_ns : kNoTime;
     if (fresh || exec_ns != program.exec_ns) {
       // What it is now, nobody has looked at yet.
-      for (const Watched& one : program.threads)
-        run_.python_threads.erase(one.thread.number());
       run_.python_tried.erase(number);
-      Forget(program, now_ns);
+      Forget(number, program, now_ns);
+      run_.pythons.erase(number);
       program.tries = 0;
       program.next_try_ns = 0;
       program.seen_ns = now_ns;
@@ -155,7 +159,7 @@ void StackSampler::SyncThreads(uint32_t number, Program& program,
 
 // True once it has used, or lived, enough.
 bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
-  if (program.python || now_ns < program.next_try_ns) return false;
+  if (program.python != nullptr || now_ns < program.next_try_ns) return false;
   const int64_t cpu_ns = ClockNs(program.clock);
   if (cpu_ns - program.cpu_ns >= kMinCpuNs) {
     program.cpu_ns = cpu_ns;
@@ -175,7 +179,11 @@ void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   run_.python_tried.insert(number);
   auto found = PythonProcess::Find(program.pid);
   if (found.ok()) {
-    program.python = found.Take();
+    program.python =
+        &run_.pythons
+             .insert_or_assign(
+                 number, SampledRun::Python{found.Take(), program.exec_ns})
+             .first->second.process;
     program.told_ns = now_ns;
     SyncThreads(number, program, now_ns);
     return;
@@ -193,11 +201,17 @@ void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
 }
 
 void StackSampler::Poll(int64_t now_ns) {
-  if (run_.stacks_hz <= 0) return;
+  if (run_.stacks_hz > 0) FindPythons(now_ns);
+}
+
+void StackSampler::FindPythons(int64_t now_ns) {
+  next_find_ns_ = now_ns + kFindEveryNs;
   Sync(now_ns);
   for (; !ended_.empty() && now_ns - ended_.front().first > kNsPerSec;
        ended_.pop_front())
-    run_.python_threads.erase(ended_.front().second);
+    if (const auto at = programs_.find(ended_.front().second);
+        at == programs_.end() || at->second.python == nullptr)
+      run_.pythons.erase(ended_.front().second);
   for (auto& [number, program] : programs_)
     if (WorthATry(program, now_ns)) TryFind(number, program, now_ns);
 }
@@ -205,41 +219,45 @@ void StackSampler::Poll(int64_t now_ns) {
 int64_t StackSampler::next_look_ns() const {
   if (run_.stacks_hz <= 0 || run_.paused) return INT64_MAX;
   for (const auto& [number, program] : programs_)
-    if (program.python) return ticks_.next_ns();
-  return INT64_MAX;
+    if (program.python != nullptr)
+      return std::min(next_find_ns_, ticks_.next_ns());
+  return next_find_ns_;
 }
 
 void StackSampler::Look(int64_t now_ns) {
+  if (now_ns >= next_find_ns_) FindPythons(now_ns);
   if (!ticks_.Due(now_ns)) return;
   ticks_.Take(now_ns);
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   Sync(now_ns);
   const size_t most = programs_.size() / kAlwaysAsked;
   for (auto& [number, program] : programs_) {
-    if (!program.python || program.rest.Skips()) continue;
+    if (program.python == nullptr || program.rest.Skips()) continue;
     const int64_t cpu_ns = ClockNs(program.clock);
     const bool rests = program.asleep && cpu_ns == program.cpu_ns;
     program.cpu_ns = cpu_ns;
     program.rest.Again(rests, most);
-    if (!rests)
-      LookAt(program, now_ns);
-    else if (now_ns - program.told_ns >= kTellSleepNs)
+    if (rests)
       SleepOn(program, now_ns);
+    else
+      LookAt(number, program, now_ns);
   }
   const int64_t cost_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
   ticks_.RestUntil(now_ns + cost_ns * kRestByCost);
 }
 
-// None of its threads has run.
+// None of its threads has run. They are where they were until this moment: what
+// comes next may be another place.
 void StackSampler::SleepOn(Program& program, int64_t now_ns) {
-  program.told_ns = now_ns;
+  const bool tells = now_ns - program.told_ns >= kTellSleepNs;
+  if (tells) program.told_ns = now_ns;
   for (Watched& one : program.threads) {
     one.thread.SleepsOn(now_ns);
-    PutSlept(now_ns, one.thread);
+    if (tells) PutSlept(now_ns, one.thread);
   }
 }
 
-void StackSampler::LookAt(Program& program, int64_t now_ns) {
+void StackSampler::LookAt(uint32_t number, Program& program, int64_t now_ns) {
   running_.clear();
   sleeping_.clear();
   const size_t most = program.threads.size() / kAlwaysAsked;
@@ -256,7 +274,11 @@ void StackSampler::LookAt(Program& program, int64_t now_ns) {
       continue;
     }
     PutSlept(now_ns, thread);
-    if (seen == Seen::kRuns) running_.push_back(&thread);
+    // Where it runs, perf tells.
+    if (seen == Seen::kRuns && run_.native_stacks)
+      PutRan(now_ns, thread, 0, 0);
+    else if (seen == Seen::kRuns)
+      running_.push_back(&thread);
     if (seen == Seen::kSleeps) sleeping_.push_back(&thread);
   }
   // A thread that was not asked in this look may have run.
@@ -264,7 +286,7 @@ void StackSampler::LookAt(Program& program, int64_t now_ns) {
       program.threads.begin(), program.threads.end(),
       [&](const Watched& one) { return one.asleep_cpu_ns == program.cpu_ns; });
   if ((!running_.empty() || !sleeping_.empty()) && !ReadStacks(program, now_ns))
-    Forget(program, now_ns);
+    Forget(number, program, now_ns);
 }
 
 // Of those that run or sleep now. False if it ended or became another program;
@@ -289,7 +311,6 @@ bool StackSampler::ReadStacks(Program& program, int64_t now_ns) {
           python != nullptr && (python->approximate || python->cut)
               ? Sample::kApproximate
               : 0;
-      if (python != nullptr) run_.python_threads.insert(thread->number());
       if (sleeps)
         thread->SleepsAt(stack, flags);
       else
@@ -303,12 +324,7 @@ uint32_t StackSampler::StackOf(const WatchedThread& thread,
                                const PythonThread* python, bool sleeps) {
   frames_.clear();
   for (size_t i = python != nullptr ? python->frames.size() : 0; i-- > 0;) {
-    const PythonFrame& one = python->frames[i];
-    StackFrame frame;
-    frame.function = run_.out.Intern(one.function);
-    frame.file = run_.out.Intern(one.file);
-    frame.line = static_cast<uint32_t>(std::max(one.line, 0));
-    frames_.push_back(frame);
+    frames_.push_back(FrameOf(run_.out, python->frames[i]));
   }
   if (sleeps && thread.call() >= 0) {
     StackFrame frame;
@@ -323,11 +339,7 @@ void StackSampler::PutRan(int64_t now_ns, WatchedThread& thread, uint32_t stack,
                           uint8_t flags) {
   Sample sample;
   sample.weight_ns = thread.TakeRan();
-  if (sample.weight_ns == 0) return;
-  // Of one that runs no Python, perf tells where.
-  if (stack == 0 && run_.native_stacks &&
-      !run_.python_threads.contains(thread.number()))
-    return;
+  if (sample.weight_ns == 0 || run_.native_stacks) return;
   sample.time_ns = now_ns;
   sample.thread = thread.number();
   sample.stack = stack;
@@ -368,7 +380,7 @@ void StackSampler::Stop(int64_t now_ns) {
     if (!run_.paused)
       for (Watched& one : program.threads)
         one.thread.Look(now_ns, run_.budget, buffer_);
-    Forget(program, now_ns);
+    Forget(number, program, now_ns);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,9 +29,11 @@ bool LooksLikePython(pid_t pid);
 //    used since it was last sampled so; one of a thread that sleeps for the
 //    time it slept (WatchedThread). Its innermost frame is then the system call
 //    it sleeps in.
-//  - Time of a thread that runs no Python, and what is left at the end, belongs
-//    to a sample without a stack. A process that is no Python is not looked at,
-//    nor is one that neither used 50 ms nor looks like a Python.
+//  - Where perf samples running threads (SampledRun::native_stacks), only
+//    sleeping ones are looked at. Else the time of a thread that runs no
+//    Python, and what is left at the end, belongs to a sample without a stack.
+//  - A process that is no Python is not looked at, nor is one that neither used
+//    50 ms nor looks like a Python.
 //  - A thread that sleeps on is written down once a second.
 //  - Looks cost at most 2 % of a core: they become rarer, and what they stand
 //    for longer. Of more than 32 threads, and of more than 32 processes, those
@@ -75,21 +76,22 @@ class StackSampler : public Gatherer {
     int64_t seen_ns = 0;
     size_t tries = 0;
     int64_t next_try_ns = 0;
-    std::optional<PythonProcess> python;
-    std::vector<Watched> threads;  // by number, rising
-    bool asleep = false;           // all of its threads, at this cpu_ns
+    PythonProcess* python = nullptr;  // in SampledRun::pythons
+    std::vector<Watched> threads;     // by number, rising
+    bool asleep = false;              // all of its threads, at this cpu_ns
     int64_t told_ns = 0;
     Rest rest;
   };
 
+  void FindPythons(int64_t now_ns);
   void Sync(int64_t now_ns);
   void SyncThreads(uint32_t number, Program& program, int64_t now_ns);
-  void Forget(Program& program, int64_t now_ns);
+  void Forget(uint32_t number, Program& program, int64_t now_ns);
   void Forget(WatchedThread& thread, int64_t now_ns);
   bool WorthATry(Program& program, int64_t now_ns);
   void TryFind(uint32_t number, Program& program, int64_t now_ns);
   void SleepOn(Program& program, int64_t now_ns);
-  void LookAt(Program& program, int64_t now_ns);
+  void LookAt(uint32_t number, Program& program, int64_t now_ns);
   bool ReadStacks(Program& program, int64_t now_ns);
   uint32_t StackOf(const WatchedThread& thread, const PythonThread* python,
                    bool sleeps);
@@ -101,11 +103,12 @@ class StackSampler : public Gatherer {
   Ticks ticks_;
   std::map<uint32_t, Program> programs_;
   uint64_t seen_changes_ = UINT64_MAX;
+  int64_t next_find_ns_;
   std::vector<char> buffer_;
   std::vector<StackFrame> frames_;
   std::vector<WatchedThread*> running_, sleeping_;  // in the look that goes on
   std::vector<pid_t> own_tids_;
-  std::deque<std::pair<int64_t, uint32_t>> ended_;  // when, thread
+  std::deque<std::pair<int64_t, uint32_t>> ended_;  // when, process
   std::string denied_, denied_cure_;
   std::string unsupported_;
 };

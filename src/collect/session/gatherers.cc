@@ -17,7 +17,7 @@ namespace {
 // in its session's directory.
 constexpr const GathererInfo* kTable[] = {
     &kTreeGatherer,   &kTaskGatherer,       &kMachineGatherer, &kCgroupGatherer,
-    &kDeviceGatherer, &kNeighboursGatherer, &kStackGatherer,   &kNativeGatherer,
+    &kDeviceGatherer, &kNeighboursGatherer, &kNativeGatherer,  &kStackGatherer,
     &kRingsGatherer,  &kSessionSources,
 };
 
@@ -31,11 +31,14 @@ std::vector<const SourceInfo*> Sources() {
 }
 
 Gatherers::Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
-                     std::string cgroup, double stacks_hz)
+                     std::string cgroup, double stacks_hz, StacksBy stacks_by)
     : run_(out, tree, rate_hz, std::move(cgroup)) {
   run_.stacks_hz = stacks_hz;
+  run_.stacks_by = stacks_by;
   for (const GathererInfo* const gatherer : kTable)
     if (gatherer->make != nullptr) gatherers_.push_back(gatherer->make(run_));
+  if (!run_.native_stacks) run_.stacks_by = StacksBy::kProc;
+  if (stacks_hz > 0) out.PutMeta("stacks_by", NameOf(run_.stacks_by));
 }
 
 void Gatherers::Poll(int64_t now_ns) {
@@ -55,6 +58,18 @@ void Gatherers::Look(int64_t now_ns) {
     if (now_ns >= one->next_look_ns()) one->Look(now_ns);
 }
 
+std::vector<int> Gatherers::look_fds() const {
+  std::vector<int> out;
+  for (const auto& one : gatherers_)
+    for (const int fd : one->look_fds()) out.push_back(fd);
+  return out;
+}
+
+void Gatherers::LookNow(int64_t now_ns) {
+  for (const auto& one : gatherers_)
+    if (!one->look_fds().empty()) one->Look(now_ns);
+}
+
 void Gatherers::Pause(bool paused) {
   run_.paused = paused;
   for (const auto& one : gatherers_) one->Pause(paused);
@@ -62,6 +77,8 @@ void Gatherers::Pause(bool paused) {
 
 void Gatherers::Stop(int64_t now_ns) {
   for (const auto& one : gatherers_) one->Stop(now_ns);
+  // One way may have given out.
+  if (run_.stacks_hz > 0) run_.out.PutMeta("stacks_by", NameOf(run_.stacks_by));
 }
 
 int64_t Gatherers::EndHelpers() {

@@ -27,11 +27,15 @@ class Gatherers : public Gatherer {
  public:
   // `cgroup` as SampledRun wants it.
   Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
-            std::string cgroup = "", double stacks_hz = 0);
+            std::string cgroup = "", double stacks_hz = 0,
+            StacksBy stacks_by = StacksBy::kBest);
 
   void Poll(int64_t now_ns) override;
   int64_t next_look_ns() const override;
   void Look(int64_t now_ns) override;
+  std::vector<int> look_fds() const override;
+  // One of look_fds() is readable.
+  void LookNow(int64_t now_ns);
   void Pause(bool paused) override;
   void Stop(int64_t now_ns) override;
   int64_t EndHelpers() override;

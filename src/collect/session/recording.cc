@@ -55,8 +55,9 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   tree_ = target_ != nullptr ? ProcessTree::Watch(*target_, *out_, tree)
                              : ProcessTree::Follow(root, *out_, tree);
   out_->PutMeta("tree_source", tree_->source());
-  gatherers_ = std::make_unique<Gatherers>(*out_, *tree_, options.rate_hz,
-                                           cgroup, options.stacks_hz);
+  gatherers_ =
+      std::make_unique<Gatherers>(*out_, *tree_, options.rate_hz, cgroup,
+                                  options.stacks_hz, options.stacks_by);
   if (options.find_steady) steady_.emplace();
   auto rings = TargetRings::Create(session, *out_, *tree_);
   if (rings.ok())

@@ -37,6 +37,7 @@ class Recording {
     const WatchTarget* target = nullptr;
     double rate_hz = 10;
     double stacks_hz = 0;  // how often to look at stacks; 0: never
+    StacksBy stacks_by = StacksBy::kBest;
     bool use_perf = true;
     bool all_args = false;
     bool environment_values = false;
@@ -63,6 +64,11 @@ class Recording {
   // Where in their code programs are: the same.
   int64_t next_look_ns() const { return gatherers_->next_look_ns(); }
   void Look(int64_t now_ns) { gatherers_->Look(now_ns); }
+  // One of look_fds() is readable; they may be others after each tick.
+  std::vector<int> look_fds() const { return gatherers_->look_fds(); }
+  void LookNow(int64_t now_ns) {
+    if (!paused()) gatherers_->LookNow(now_ns);
+  }
   void Drain(int64_t now_ns);
   // Makes what was taken in safe against our death. Also cuts chunks when they
   // are due.

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "collect/ring/target_rings.h"
+#include "collect/sample/native_frames.h"
 #include "collect/tree/recorded_tree.h"
 #include "trace/copy.h"
 #include "trace/journal.h"
@@ -175,6 +176,7 @@ Result<Recovered> Recover(const std::string& trace, const SessionDir* dir,
                          : "; that is missing: " + result.rings_why),
                 0, copied.last_ns, ended_ns});
   TellLosses(reader, copied, *out);
+  NameCopied(rows, copied, *out);
   out->PutMeta("still_running", std::to_string(result.running));
   out->PutMeta("ended_ns", std::to_string(ended_ns));
   TRY_OK(out->Close());

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -141,6 +142,15 @@ Status SessionLoop::Watch(int fd, uint32_t events, int how) {
   return Ok();
 }
 
+// Wakes us for looks that are due at once.
+void SessionLoop::WatchLooks() {
+  std::vector<int> fds = recording_->look_fds();
+  if (fds == look_fds_) return;
+  for (const int fd : look_fds_) (void)Watch(fd, 0, EPOLL_CTL_DEL);
+  for (const int fd : fds) (void)Watch(fd, EPOLLIN | EPOLLET, EPOLL_CTL_ADD);
+  look_fds_ = std::move(fds);
+}
+
 int64_t SessionLoop::NextDeadline() const {
   if (!recording_) return kNever;
   int64_t next = std::min({ticks_.next_ns(), last_flush_ns_ + kFlushEveryNs,
@@ -168,6 +178,9 @@ void SessionLoop::Dispatch(int fd) {
     TakeSignals();
   } else if (fd == timer_.get()) {
     armed_ns_ = 0;
+  } else if (std::find(look_fds_.begin(), look_fds_.end(), fd) !=
+             look_fds_.end()) {
+    look_now_ = true;
   } else if (!control_ || !control_->Serve(fd)) {
     woken_.push_back(fd);
   }
@@ -218,6 +231,8 @@ void SessionLoop::PassOnDeferred(int64_t now_ns) {
 }
 
 void SessionLoop::Work(int64_t now_ns) {
+  // First: what is looked at runs on.
+  if (std::exchange(look_now_, false)) recording_->LookNow(now_ns);
   if (!woken_.empty() && now_ns >= last_poll_ns_ + kPollPauseNs)
     PollTree(now_ns);
   if (!deferred_.empty() && now_ns >= deferred_.front().first) {
@@ -233,6 +248,7 @@ void SessionLoop::Work(int64_t now_ns) {
   if (now_ns >= recording_->next_look_ns()) recording_->Look(now_ns);
   if (tick) TakeTick(now_ns);
   if (now_ns - last_flush_ns_ >= kFlushEveryNs) {
+    WatchLooks();
     recording_->Flush(now_ns);
     last_flush_ns_ = now_ns;
   }
@@ -262,6 +278,7 @@ void SessionLoop::TakeTick(int64_t now_ns) {
   if (late_ns > kStallNs) recording_->Stalled(last_tick_ns_, now_ns, missed);
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   recording_->Tick(now_ns);
+  WatchLooks();
   LookForHang(now_ns);
   // A machine may have any number of processes.
   if (root_ == 0)
@@ -346,6 +363,8 @@ Status SessionLoop::EndRecording(End by) {
   recording_.reset();
   resume_ns_ = end_ns_ = kNever;
   woken_.clear();
+  look_fds_.clear();
+  look_now_ = false;
   return status;
 }
 

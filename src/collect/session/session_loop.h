@@ -60,6 +60,7 @@ class SessionLoop {
     kFailure
   };
   Status Watch(int fd, uint32_t events, int how);
+  void WatchLooks();
   void Arm(int64_t deadline_ns);
   int64_t NextDeadline() const;
   void Dispatch(int fd);
@@ -101,7 +102,9 @@ class SessionLoop {
   int64_t last_tick_ns_ = 0;
   int64_t last_poll_ns_ = 0;
   int64_t last_flush_ns_ = 0;
-  std::vector<int> woken_;  // descriptors of the tree to be armed again
+  std::vector<int> woken_;     // descriptors of the tree to be armed again
+  std::vector<int> look_fds_;  // of the gatherers
+  bool look_now_ = false;
   // Signals whose sender has ended: the tree may yet say that the sender was
   // one of its processes.
   std::vector<std::pair<int64_t, signalfd_siginfo>> deferred_;

@@ -140,14 +140,11 @@ std::vector<uint64_t> ElfFile::PlacesOf(std::string_view name,
   return places;
 }
 
-std::optional<uint64_t> ElfFile::FindIn(const Elf64_Shdr& symbols,
-                                        std::string_view name) const {
+template <typename Take>
+bool ElfFile::ForEachSymbol(const Elf64_Shdr& symbols, Take take) const {
   if (symbols.sh_entsize != sizeof(Elf64_Sym) ||
       symbols.sh_size > kMostTableBytes || symbols.sh_link >= sections_.size())
-    return std::nullopt;
-  const std::vector<uint64_t> places =
-      PlacesOf(name, sections_[symbols.sh_link]);
-  if (places.empty()) return std::nullopt;
+    return false;
   std::vector<Elf64_Sym> piece;
   const uint64_t count = symbols.sh_size / sizeof(Elf64_Sym);
   for (uint64_t at = 0; at < count; at += piece.size()) {
@@ -156,26 +153,84 @@ std::optional<uint64_t> ElfFile::FindIn(const Elf64_Shdr& symbols,
     if (__builtin_add_overflow(symbols.sh_offset, at * sizeof(Elf64_Sym),
                                &offset) ||
         !ReadAt(offset, piece.data(), piece.size() * sizeof(Elf64_Sym)))
-      return std::nullopt;
+      return false;
     for (const Elf64_Sym& symbol : piece)
-      if (symbol.st_shndx != SHN_UNDEF &&
-          ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT &&
-          std::find(places.begin(), places.end(), symbol.st_name) !=
-              places.end())
-        return symbol.st_value;
+      if (symbol.st_shndx != SHN_UNDEF && !take(symbol)) return true;
   }
+  return true;
+}
+
+std::optional<Elf64_Sym> ElfFile::FindIn(const Elf64_Shdr& symbols,
+                                         std::string_view name,
+                                         uint8_t type) const {
+  if (symbols.sh_link >= sections_.size()) return std::nullopt;
+  const std::vector<uint64_t> places =
+      PlacesOf(name, sections_[symbols.sh_link]);
+  if (places.empty()) return std::nullopt;
+  std::optional<Elf64_Sym> found;
+  ForEachSymbol(symbols, [&](const Elf64_Sym& symbol) {
+    if (ELF64_ST_TYPE(symbol.st_info) == type &&
+        std::find(places.begin(), places.end(), symbol.st_name) != places.end())
+      found = symbol;
+    return !found;
+  });
+  return found;
+}
+
+std::vector<ElfFile::Function> ElfFile::FunctionsCalled(
+    std::span<const std::string_view> begins) const {
+  std::vector<Function> out;
+  for (const Elf64_Shdr& section : sections_) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections_.size())
+      continue;
+    const Elf64_Shdr& strings = sections_[section.sh_link];
+    if (strings.sh_type != SHT_STRTAB || strings.sh_size > kMostNameBytes)
+      break;
+    std::string names(strings.sh_size, '\0');
+    if (!ReadAt(strings.sh_offset, names.data(), names.size())) break;
+    ForEachSymbol(section, [&](const Elf64_Sym& symbol) {
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
+          symbol.st_name >= names.size())
+        return true;
+      const std::string_view name =
+          std::string_view(names).substr(symbol.st_name);
+      if (std::any_of(begins.begin(), begins.end(), [&](std::string_view one) {
+            return name.starts_with(one);
+          }))
+        out.push_back({symbol.st_value, symbol.st_size});
+      return out.size() < kMostPlaces;
+    });
+    break;
+  }
+  std::sort(out.begin(), out.end(), [](const Function& a, const Function& b) {
+    return a.address < b.address;
+  });
+  return out;
+}
+
+std::optional<Elf64_Sym> ElfFile::Find(std::string_view name,
+                                       uint8_t type) const {
+  for (const uint32_t table : {SHT_DYNSYM, SHT_SYMTAB})
+    for (const Elf64_Shdr& section : sections_) {
+      if (section.sh_type != table) continue;
+      // A file has one table of a kind; more are not looked at.
+      if (const auto found = FindIn(section, name, type)) return found;
+      break;
+    }
   return std::nullopt;
 }
 
 std::optional<uint64_t> ElfFile::VariableAddress(std::string_view name) const {
-  for (const uint32_t type : {SHT_DYNSYM, SHT_SYMTAB})
-    for (const Elf64_Shdr& section : sections_) {
-      if (section.sh_type != type) continue;
-      // A file has one table of a kind; more are not looked at.
-      if (const auto found = FindIn(section, name)) return found;
-      break;
-    }
-  return std::nullopt;
+  const auto found = Find(name, STT_OBJECT);
+  if (!found) return std::nullopt;
+  return found->st_value;
+}
+
+std::optional<ElfFile::Function> ElfFile::FunctionAt(
+    std::string_view name) const {
+  const auto found = Find(name, STT_FUNC);
+  if (!found) return std::nullopt;
+  return Function{found->st_value, found->st_size};
 }
 
 std::optional<uint64_t> ElfFile::SectionAddress(std::string_view name) const {

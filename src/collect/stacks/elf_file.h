@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,16 @@ class ElfFile {
 
   // Of a variable that the file defines, from .dynsym, else from .symtab.
   std::optional<uint64_t> VariableAddress(std::string_view name) const;
+  // Of a function, likewise. 0 bytes: the file does not say how long it is.
+  struct Function {
+    uint64_t address = 0, bytes = 0;
+  };
+  std::optional<Function> FunctionAt(std::string_view name) const;
+  // Those whose names begin with one of these, by address, from .symtab. None
+  // of a file that is stripped, or has more than kMostNameBytes of names.
+  static constexpr uint64_t kMostNameBytes = 16 << 20;
+  std::vector<Function> FunctionsCalled(
+      std::span<const std::string_view> begins) const;
   std::optional<uint64_t> SectionAddress(std::string_view name) const;
 
   int fd() const { return fd_.get(); }
@@ -64,8 +75,13 @@ class ElfFile {
   bool ReadSections(const Elf64_Ehdr& header);
   std::vector<uint64_t> PlacesOf(std::string_view name,
                                  const Elf64_Shdr& strings) const;
-  std::optional<uint64_t> FindIn(const Elf64_Shdr& symbols,
-                                 std::string_view name) const;
+  // Calls `take` with each symbol of a table, until it returns false. False if
+  // the table makes no sense.
+  template <typename Take>
+  bool ForEachSymbol(const Elf64_Shdr& symbols, Take take) const;
+  std::optional<Elf64_Sym> FindIn(const Elf64_Shdr& symbols,
+                                  std::string_view name, uint8_t type) const;
+  std::optional<Elf64_Sym> Find(std::string_view name, uint8_t type) const;
 
   Fd fd_;
   uint16_t machine_ = 0;

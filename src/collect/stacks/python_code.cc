@@ -1,14 +1,17 @@
 #include "collect/stacks/python_code.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/text.h"
+#include "base/time.h"
 
 namespace sonde {
 namespace {
 
 constexpr size_t kMostLineBytes = 1 << 20;
+constexpr uint64_t kMostInstructionBytes = 64 << 20;
 constexpr size_t kMostNameChars = 200;
 constexpr size_t kMostFileChars = 1024;
 // PyObject: its type, and the length of a str or bytes and where bytes begin.
@@ -61,6 +64,12 @@ std::optional<std::string> ReadStr(ProcessMemory& memory,
 std::optional<PythonCode> FieldsOf(const FoundPython& python,
                                    std::span<const uint8_t> bytes) {
   const PythonLayout& at = python.layout;
+  // An object that was freed has no references any more, and mostly a pointer
+  // in the place of their number.
+  const uint64_t references = FieldAt<uint64_t>(bytes, 0);
+  if (static_cast<uint32_t>(references) == 0 ||
+      (references >> 32 & 0xffff) != 0)
+    return std::nullopt;
   if (python.code_type != 0 &&
       FieldAt<uint64_t>(bytes, kObjectType) != python.code_type)
     return std::nullopt;
@@ -126,9 +135,11 @@ int PythonCode::LineOf(const PythonLayout& at, uint64_t code_address,
 
 const std::vector<const PythonCode*>& PythonCodes::Find(
     ProcessMemory& memory, const FoundPython& python,
-    std::span<const uint64_t> addresses) {
+    std::span<const uint64_t> addresses, int64_t since_ns) {
+  if (FindBelieved(addresses, since_ns)) return found_;
   if (known_.size() >= kMost || bytes_ > kMostBytes) {
     known_.clear();
+    by_instructions_.clear();
     bytes_ = 0;
   }
   found_.assign(addresses.size(), nullptr);
@@ -136,6 +147,18 @@ const std::vector<const PythonCode*>& PythonCodes::Find(
   for (size_t i = 0; i < addresses.size(); ++i)
     if (found_[i] == nullptr) found_[i] = Read(memory, python, addresses[i]);
   return found_;
+}
+
+// Into found_, all or none.
+bool PythonCodes::FindBelieved(std::span<const uint64_t> addresses,
+                               int64_t since_ns) {
+  found_.clear();
+  for (const uint64_t address : addresses) {
+    const PythonCode* const code = Known(address);
+    if (code == nullptr || code->known_ns < since_ns) return false;
+    found_.push_back(code);
+  }
+  return true;
 }
 
 // Into found_; null where the object has to be read.
@@ -148,7 +171,13 @@ void PythonCodes::FindKnown(ProcessMemory& memory, const FoundPython& python,
   for (size_t i = 0; i < addresses.size(); ++i)
     pieces_.push_back(
         {addresses[i], std::span(buffer_).subspan(i * size, size)});
-  if (memory.ReadPieces(pieces_) != 0) return;
+  if (const int error = memory.ReadPieces(pieces_); error == ESRCH) {
+    for (size_t i = 0; i < addresses.size(); ++i)
+      found_[i] = Known(addresses[i]);
+    return;
+  } else if (error != 0) {
+    return;
+  }
   for (size_t i = 0; i < addresses.size(); ++i) {
     const auto known = known_.find(addresses[i]);
     const auto now = FieldsOf(python, pieces_[i].out);
@@ -176,6 +205,9 @@ void PythonCodes::FindKnown(ProcessMemory& memory, const FoundPython& python,
     head += 2;
     if (!same) code = nullptr;
   }
+  const int64_t now_ns = NowNs();
+  for (size_t i = 0; i < addresses.size(); ++i)
+    if (found_[i] != nullptr) known_.at(addresses[i]).known_ns = now_ns;
 }
 
 const PythonCode* PythonCodes::Read(ProcessMemory& memory,
@@ -201,7 +233,41 @@ const PythonCode* PythonCodes::Read(ProcessMemory& memory,
       code->lines.reset();
   }
   if (code->lines) bytes_ += code->lines->size();
+  // Both objects have their length at the same place, one in instructions of
+  // two bytes, the other in bytes.
+  const uint64_t holder =
+      at.bytecode != 0 ? address : FieldAt<uint64_t>(bytes, at.bytecode_object);
+  const uint64_t count = memory.Word(holder + kObjectLength).value_or(0);
+  if (count <= kMostInstructionBytes) {
+    code->instructions_at =
+        holder + (at.bytecode != 0 ? at.bytecode : kBytesData);
+    code->instructions_bytes = at.bytecode != 0 ? 2 * count : count;
+  }
+  code->name_hash =
+      memory.Word(FieldAt<uint64_t>(bytes, at.plain_name) + kTextHash)
+          .value_or(0);
+  code->known_ns = NowNs();
+  if (const auto old = known_.find(address); old != known_.end())
+    by_instructions_.erase(old->second.instructions_at);
+  if (code->instructions_bytes > 0)
+    by_instructions_[code->instructions_at] = address;
   return &known_.insert_or_assign(address, std::move(*code)).first->second;
+}
+
+const PythonCode* PythonCodes::Known(uint64_t address) const {
+  const auto at = known_.find(address);
+  return at == known_.end() ? nullptr : &at->second;
+}
+
+PythonCodes::Found PythonCodes::WithInstruction(uint64_t place) const {
+  auto at = by_instructions_.upper_bound(place);
+  if (at == by_instructions_.begin()) return {};
+  --at;
+  const auto known = known_.find(at->second);
+  if (known == known_.end() || known->second.instructions_at != at->first ||
+      place - at->first >= known->second.instructions_bytes)
+    return {};
+  return {&known->second, at->second};
 }
 
 }  // namespace sonde

@@ -49,7 +49,12 @@ struct PythonPlace {
   uint64_t runtime = 0;
   uint64_t code_type = 0;
   uint64_t version = 0;  // address of Py_Version, 0 if there is none
+  std::vector<ElfFile::Function> eval, notable;
 };
+
+constexpr std::string_view kEval = "_PyEval_EvalFrameDefault";
+constexpr std::string_view kNotable[] = {"gc_collect", "sre_",  "list_sort",
+                                         "k_mul",      "x_mul", "x_divrem"};
 
 // By the table of symbols, or where that is stripped by the section.
 std::optional<PythonPlace> FindRuntime(const ElfFile& elf,
@@ -70,6 +75,12 @@ std::optional<PythonPlace> FindRuntime(const ElfFile& elf,
       place.code_type = shift + *type;
     if (const auto version = elf.VariableAddress("Py_Version"))
       place.version = shift + *version;
+    place.eval = elf.FunctionsCalled({&kEval, 1});
+    if (place.eval.empty())
+      if (const auto eval = elf.FunctionAt(kEval)) place.eval = {*eval};
+    place.notable = elf.FunctionsCalled(kNotable);
+    for (auto* const list : {&place.eval, &place.notable})
+      for (ElfFile::Function& one : *list) one.address += shift;
     return place;
   }
   return std::nullopt;
@@ -87,6 +98,8 @@ Result<FoundPython> AskVersion(ProcessMemory& memory, const PythonPlace& place,
   found.file = Printable(path, 1024);
   found.runtime = place.runtime;
   found.code_type = place.code_type;
+  found.eval = place.eval;
+  found.notable = place.notable;
   // The smallest _PyRuntime, of 3.9, has 656 bytes.
   uint8_t head[kDescriptionBytes];
   const int error = memory.Read(place.runtime, head);

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "collect/stacks/elf_file.h"
 #include "collect/stacks/process_memory.h"
 #include "collect/stacks/python_layout.h"
 
@@ -19,6 +21,13 @@ struct FoundPython {
   std::string file;        // as /proc/PID/maps names it
   uint64_t runtime = 0;    // address of _PyRuntime
   uint64_t code_type = 0;  // of PyCode_Type, 0 if it is not known
+  // The function that runs frames, _PyEval_EvalFrameDefault, and parts that the
+  // compiler put elsewhere, by address. Of a stripped file only the first.
+  std::vector<ElfFile::Function> eval;
+  // Functions of the interpreter that are worth a name of their own on a stack,
+  // by address: its garbage collector, regular expressions, sorting and
+  // arithmetic of long numbers. None if it is stripped.
+  std::vector<ElfFile::Function> notable;
   PythonLayout layout;
 };
 

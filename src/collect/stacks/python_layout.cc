@@ -13,8 +13,8 @@ namespace {
 
 // 3.8 to 3.10: frames are objects.
 constexpr PythonLayout OfFrameObjects(int minor, LineFormat lines,
-                                      uint32_t gil_holder,
-                                      uint32_t instruction) {
+                                      uint32_t gil_holder, uint32_t instruction,
+                                      uint32_t cframe) {
   return {.minor = minor,
           .lines = lines,
           .interpreters = 32,
@@ -23,6 +23,7 @@ constexpr PythonLayout OfFrameObjects(int minor, LineFormat lines,
           .gil_locked = gil_holder + 8,
           .frame = 24,
           .ident = 176,
+          .cframe = cframe,
           .previous = 24,
           .code = 32,
           .instruction = instruction,
@@ -30,14 +31,16 @@ constexpr PythonLayout OfFrameObjects(int minor, LineFormat lines,
           .file = 104,
           .name = 112,
           .line_table = 120,
+          .bytecode_object = 48,
+          .plain_name = 112,
           .ascii_data = 48,
           .other_data = 72};
 }
 
 constexpr PythonLayout kLayouts[] = {
-    OfFrameObjects(8, LineFormat::kLnotab, 1160, 104),
-    OfFrameObjects(9, LineFormat::kLnotab, 360, 104),
-    OfFrameObjects(10, LineFormat::kLineTable, 360, 96),
+    OfFrameObjects(8, LineFormat::kLnotab, 1160, 104, 0),
+    OfFrameObjects(9, LineFormat::kLnotab, 360, 104, 0),
+    OfFrameObjects(10, LineFormat::kLineTable, 360, 96, 48),
     {.minor = 11,
      .interpreters = 40,
      .threads = 16,
@@ -47,17 +50,20 @@ constexpr PythonLayout kLayouts[] = {
      .ident = 152,
      .native_id = 160,
      .stack_chunk = 296,
+     .cframe = 56,
      .has_cframe = true,
      .cframe_frame = 8,
      .previous = 48,
      .code = 32,
      .instruction = 56,
      .owner = 69,
+     .entry = 68,
      .first_line = 72,
      .file = 112,
      .name = 128,
      .line_table = 136,
      .bytecode = 184,
+     .plain_name = 120,
      .ascii_data = 48,
      .other_data = 72},
     {.minor = 12,
@@ -70,6 +76,7 @@ constexpr PythonLayout kLayouts[] = {
      .ident = 136,
      .native_id = 144,
      .stack_chunk = 232,
+     .cframe = 56,
      .has_cframe = true,
      .previous = 8,
      .instruction = 56,
@@ -79,6 +86,7 @@ constexpr PythonLayout kLayouts[] = {
      .name = 128,
      .line_table = 136,
      .bytecode = 192,
+     .plain_name = 120,
      .ascii_data = 40,
      .other_data = 56},
 };
@@ -178,7 +186,7 @@ std::optional<PythonLayout> DescribedLayout(std::span<const uint8_t> bytes) {
   out.owner = in.Next();
   in.Skip(1 + added(2));  // stackpointer, tlbc_index; code: size
   out.file = in.Next();
-  in.Skip(1);  // the name without its class
+  out.plain_name = in.Next();
   out.name = in.Next();
   out.line_table = in.Next();
   out.first_line = in.Next();

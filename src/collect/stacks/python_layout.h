@@ -30,18 +30,23 @@ struct PythonLayout {
   // The GIL: in _PyRuntime, or what `gil` points to.
   uint32_t gil_holder = 0, gil_locked = 0;
   // PyThreadState. `frame`: of the innermost frame, or of a _PyCFrame, in which
-  // it lies at `cframe_frame`. `native_id` and `stack_chunk` are 0 if there is
-  // none; behind `stack_chunk` lie the top of the chunk and its end.
+  // it lies at `cframe_frame`. `native_id`, `stack_chunk` and `cframe`, which
+  // points to a _PyCFrame, are 0 if there is none; behind `stack_chunk` lie the
+  // top of the chunk and its end.
   uint32_t thread_previous = 0, thread_next = 8, frame = 0, ident = 0;
-  uint32_t native_id = 0, stack_chunk = 0;
+  uint32_t native_id = 0, stack_chunk = 0, cframe = 0;
   bool has_cframe = false;
   uint32_t cframe_frame = 0;
-  // PyFrameObject, from 3.11 on _PyInterpreterFrame. `owner` is 0 if there is
-  // none.
-  uint32_t previous = 0, code = 0, instruction = 0, owner = 0;
+  // PyFrameObject, from 3.11 on _PyInterpreterFrame. `owner` and `entry`, a
+  // byte that is 1 if C called the frame, are 0 if there is none.
+  uint32_t previous = 0, code = 0, instruction = 0, owner = 0, entry = 0;
   // PyCodeObject. `bytecode` is 0 where the frame has an index instead of a
-  // pointer to its instruction.
+  // pointer to its instruction; the instructions are then in the bytes object
+  // that `bytecode_object` points to.
   uint32_t first_line = 0, file = 0, name = 0, line_table = 0, bytecode = 0;
+  uint32_t bytecode_object = 0;
+  // The name without its class, which always has its hash.
+  uint32_t plain_name = 0;
   // str: where the characters begin, if all are ASCII or not.
   uint32_t ascii_data = 0, other_data = 0;
 

@@ -12,6 +12,8 @@ namespace sonde {
 namespace {
 
 constexpr int kWalks = 6;
+// Who samples has other things to do: 30 ms at most.
+constexpr uint64_t kMostSampledBytes = 32 << 20;
 constexpr size_t kMostWindowBytes = 256 << 10;
 // Frames of these owners and above are the interpreter's own, made at each call
 // of Python from C.
@@ -105,10 +107,8 @@ Result<PythonProcess::Stacks> PythonProcess::ReadStacks() {
 
 Result<std::vector<PythonThread>> PythonProcess::Sample(
     const std::vector<pid_t>& own_tids) {
-  // Who samples has other things to do: 30 ms at most.
-  constexpr uint64_t kMostSampled = 32 << 20;
   constexpr int64_t kListAgainNs = 20 * kNsPerMs;
-  memory_.StartOver(kMostSampled);
+  memory_.StartOver(kMostSampledBytes);
   frames_left_ = kMostFrames;
   const int64_t now_ns = NowNs();
   std::vector<PythonThread> out;
@@ -145,6 +145,30 @@ Result<std::vector<PythonThread>> PythonProcess::Sample(
   return out;
 }
 
+PythonThread PythonProcess::NameFrames(std::vector<RawPythonFrame> raw,
+                                       bool whole, uint64_t name_hash) {
+  memory_.StartOver(kMostSampledBytes);
+  frames_left_ = kMostFrames;
+  PythonThread out;
+  RawStack stack{std::move(raw), whole};
+  // Samples come in bunches.
+  out.approximate =
+      !Resolve(stack, codes_, out.frames, NowNs() - 5 * kNsPerMs) || !whole;
+  out.raw = std::move(stack.frames);
+  const auto first =
+      std::find_if(out.raw.begin(), out.raw.end(),
+                   [](const RawPythonFrame& one) { return !one.shim; });
+  if (out.frames.empty() || first == out.raw.end()) return out;
+  const PythonCode* const code = codes_.Known(first->code);
+  if (code != nullptr && code->name_hash == name_hash) return out;
+  out.approximate = true;
+  out.frames.erase(out.frames.begin());
+  // Its call of the interpreter, if it was one, ends with the next.
+  if (first->entry && first + 1 != out.raw.end()) first[1].entry = true;
+  out.raw.erase(first);
+  return out;
+}
+
 // Where the states of all threads are, and which of `own_tids` have none.
 void PythonProcess::ListThreads(const std::vector<pid_t>& own_tids,
                                 int64_t now_ns) {
@@ -161,6 +185,19 @@ void PythonProcess::ListThreads(const std::vector<pid_t>& own_tids,
   for (const pid_t tid : own_tids) known_.try_emplace(tid);
 }
 
+std::vector<PythonProcess::ThreadAddress> PythonProcess::ThreadAddresses() {
+  memory_.StartOver(kMostSampledBytes);
+  std::unordered_map<pid_t, uint64_t> states;
+  size_t count = 0;
+  ForEachThread([&](uint64_t, uint64_t address, const PythonThread& thread) {
+    if (thread.own_tid != 0) states.insert_or_assign(thread.own_tid, address);
+    return ++count < kMostThreads;
+  });
+  std::vector<ThreadAddress> out;
+  for (const auto& [own_tid, state] : states) out.push_back({own_tid, state});
+  return out;
+}
+
 // False if the state of the thread is no longer where it was.
 bool PythonProcess::SampleThread(pid_t own_tid, PythonThread& out) {
   const Known& known = known_.at(own_tid);
@@ -174,9 +211,10 @@ bool PythonProcess::SampleThread(pid_t own_tid, PythonThread& out) {
                        ? previous + at.thread_next
                        : known.interpreter + at.threads) != known.address)
     return false;
-  const RawStack raw = Walk(known.address);
+  RawStack raw = Walk(known.address);
   const bool named = Resolve(raw, codes_, out.frames);
   out.approximate = !named || !raw.whole || !Same(raw, Walk(known.address));
+  out.raw = std::move(raw.frames);
   return true;
 }
 
@@ -216,10 +254,13 @@ void PythonProcess::ReadFrames(uint64_t thread, PythonThread& out) {
   for (int i = 1;; ++i) {
     PythonCodes codes;
     const bool named = Resolve(before, codes, out.frames);
+    out.raw = before.frames;
     RawStack after = Walk(thread);
-    out.cut = before.frames.size() >= kMostDepth ||
-              (named && out.frames.size() < before.frames.size());
-    const bool whole = before.whole || before.frames.size() >= kMostDepth;
+    const auto depth = static_cast<size_t>(
+        std::count_if(before.frames.begin(), before.frames.end(),
+                      [](const RawPythonFrame& one) { return !one.shim; }));
+    out.cut = depth >= kMostDepth || (named && out.frames.size() < depth);
+    const bool whole = before.whole || depth >= kMostDepth;
     out.approximate = !(Same(before, after) && named && whole);
     if (!out.approximate || i == kWalks) break;
     before = std::move(after);
@@ -273,13 +314,14 @@ PythonProcess::RawStack PythonProcess::Walk(uint64_t thread) {
   RawStack out;
   Window window;
   auto next = FirstFrame(thread, window);
-  // Shims are not kept, and a ring of shims must end too.
+  // Shims do not count, and a ring of shims must end too.
+  size_t depth = 0;
   for (size_t i = 0; next && i < 2 * kMostDepth; ++i) {
     if (*next == 0) {
       out.whole = true;
       break;
     }
-    if (out.frames.size() == kMostDepth) break;
+    if (depth == kMostDepth) break;
     uint8_t buffer[PythonLayout::kMostFrameBytes];
     std::span<const uint8_t> bytes(buffer, at.frame_bytes);
     const uint64_t offset = *next - window.begin;
@@ -290,13 +332,18 @@ PythonProcess::RawStack PythonProcess::Walk(uint64_t thread) {
       break;
     const uint8_t owner = at.owner != 0 ? bytes[at.owner] : 0;
     if (owner > kMostOwner) break;  // no frame any more
-    if (owner < kFirstShimOwner) {
-      RawFrame frame{*next, FieldAt<uint64_t>(bytes, at.code) & kTagMask, 0};
+    RawPythonFrame frame;
+    frame.address = *next;
+    frame.shim = owner >= kFirstShimOwner;
+    if (!frame.shim) {
+      ++depth;
+      frame.code = FieldAt<uint64_t>(bytes, at.code) & kTagMask;
       frame.instruction = at.bytecode != 0
                               ? FieldAt<uint64_t>(bytes, at.instruction)
                               : FieldAt<uint32_t>(bytes, at.instruction);
-      out.frames.push_back(frame);
+      frame.entry = at.entry != 0 && bytes[at.entry] != 0;
     }
+    out.frames.push_back(frame);
     next = FieldAt<uint64_t>(bytes, at.previous);
   }
   return out;
@@ -305,20 +352,91 @@ PythonProcess::RawStack PythonProcess::Walk(uint64_t thread) {
 // False if one of the frames runs what is no code; `out` then has the frames
 // that were called from there, directly or not.
 bool PythonProcess::Resolve(const RawStack& raw, PythonCodes& codes,
-                            std::vector<PythonFrame>& out) {
+                            std::vector<PythonFrame>& out, int64_t since_ns) {
   out.clear();
   addresses_.clear();
-  for (const RawFrame& frame : raw.frames)
-    if (addresses_.size() < frames_left_) addresses_.push_back(frame.code);
-  const auto& found = codes.Find(memory_, python_, addresses_);
-  for (size_t i = 0; i < found.size(); ++i) {
-    const PythonCode* const code = found[i];
+  for (const RawPythonFrame& frame : raw.frames)
+    if (!frame.shim && addresses_.size() < frames_left_)
+      addresses_.push_back(frame.code);
+  const auto& found = codes.Find(memory_, python_, addresses_, since_ns);
+  auto frame = raw.frames.begin();
+  for (const PythonCode* const code : found) {
+    while (frame->shim) ++frame;
     if (code == nullptr) return false;
-    out.push_back({code->function, code->file,
-                   code->LineOf(python_.layout, raw.frames[i].code,
-                                raw.frames[i].instruction)});
+    out.push_back(
+        {code->function, code->file,
+         code->LineOf(python_.layout, frame->code, frame->instruction)});
+    ++frame;
   }
   return true;
+}
+
+bool PythonProcess::CheckInnermost(std::span<const uint64_t> words,
+                                   PythonThread& thread) {
+  const auto is_call = [](const RawPythonFrame& one) { return !one.shim; };
+  const auto first =
+      std::find_if(thread.raw.begin(), thread.raw.end(), is_call);
+  if (first == thread.raw.end() || thread.frames.empty()) return false;
+  const PythonCode* const read = codes_.Known(first->code);
+  if (read != nullptr &&
+      std::any_of(words.begin(), words.end(), [&](uint64_t word) {
+        return word - read->instructions_at < read->instructions_bytes;
+      })) {
+    if (seen_.size() >= kMostSeen) seen_.clear();
+    if (!thread.approximate && thread.raw.size() <= kMostSeenFrames)
+      seen_[{thread.own_tid, first->code}] = thread;
+    return true;
+  }
+  thread.approximate = true;
+  const auto ran = FindRunning(words);
+  if (!ran) return false;
+  const auto caller = std::find_if(
+      first, thread.raw.end(),
+      [&](const RawPythonFrame& one) { return one.code == ran->code; });
+  if (caller != thread.raw.end()) {
+    const auto gone = std::count_if(thread.raw.begin(), caller, is_call);
+    if (static_cast<size_t>(gone) >= thread.frames.size()) return false;
+    thread.frames.erase(thread.frames.begin(), thread.frames.begin() + gone);
+    thread.raw.erase(thread.raw.begin(), caller);
+    return false;
+  }
+  if (const auto seen = seen_.find({thread.own_tid, ran->code});
+      seen != seen_.end()) {
+    thread.raw = seen->second.raw;
+    thread.frames = seen->second.frames;
+  } else {
+    first->code = ran->code;
+    first->instruction = ran->instruction;
+  }
+  const PythonCode& code = *codes_.Known(ran->code);
+  thread.frames.front() = {
+      code.function, code.file,
+      python_.layout.bytecode != 0
+          ? code.LineOf(python_.layout, ran->code, ran->instruction)
+          : 0};
+  return false;
+}
+
+// The code that the first of these words points into, and the instruction.
+std::optional<RawPythonFrame> PythonProcess::FindRunning(
+    std::span<const uint64_t> words) {
+  for (const uint64_t word : words) {
+    const PythonCodes::Found found = codes_.WithInstruction(word);
+    if (found.code == nullptr) continue;
+    RawPythonFrame frame;
+    frame.code = found.address;
+    // It points behind the instruction that is executed.
+    frame.instruction = std::max(word - 2, found.code->instructions_at);
+    // Another object may be there by now.
+    const uint64_t instructions = found.code->instructions_at;
+    addresses_.assign(1, found.address);
+    const PythonCode* const now =
+        codes_.Find(memory_, python_, addresses_).front();
+    if (now == nullptr || now->instructions_at != instructions)
+      return std::nullopt;
+    return frame;
+  }
+  return std::nullopt;
 }
 
 }  // namespace sonde

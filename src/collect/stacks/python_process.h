@@ -4,15 +4,19 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "collect/stacks/process_memory.h"
 #include "collect/stacks/python_code.h"
 #include "collect/stacks/python_finder.h"
+#include "collect/stacks/raw_python_frame.h"
 
 namespace sonde {
 
@@ -37,6 +41,8 @@ struct PythonThread {
   bool approximate = false;
   bool cut = false;                 // there are more frames than are read
   std::vector<PythonFrame> frames;  // the innermost first
+  // What `frames` was made of, with the shims between.
+  std::vector<RawPythonFrame> raw;
 };
 
 // Reads the stacks of a process that runs CPython, from outside, while it runs.
@@ -81,15 +87,38 @@ class PythonProcess {
   // Python late is found within a second. Who holds the GIL is not asked.
   Result<std::vector<PythonThread>> Sample(const std::vector<pid_t>& own_tids);
 
- private:
-  // A frame before anybody has looked up what it runs.
-  struct RawFrame {
-    uint64_t address = 0;
-    uint64_t code = 0;
-    uint64_t instruction = 0;
+  // Puts a thread right that Sample() read a little after the moment it is
+  // wanted for. `words` are of that moment: the thread's registers and what lay
+  // innermost on its stack. Whichever function ran has left a pointer to one of
+  // its instructions there.
+  //
+  //  - True: the innermost function of `thread` ran at that moment.
+  //  - Else the thread is approximate. Where the words name another function,
+  //    that one is now the innermost. Its callers are those that it has on the
+  //    stack that was read, or else had when it was last seen to run, or else
+  //    those of the function that was read.
+  bool CheckInnermost(std::span<const uint64_t> words, PythonThread& thread);
+
+  // The functions of frames that somebody else has found a little while ago.
+  // `name_hash` is what the innermost function's name had for a hash then: a
+  // function that another one has replaced since is left out. `whole` says
+  // whether these are all frames. The thread is approximate if they are not, or
+  // one is left out.
+  PythonThread NameFrames(std::vector<RawPythonFrame> raw, bool whole,
+                          uint64_t name_hash);
+
+  // Where the states of the threads lie, for those who walk frames by
+  // themselves. Of a thread with states in several interpreters, the one in the
+  // oldest. Threads whose tid is not known are left out.
+  struct ThreadAddress {
+    pid_t own_tid = 0;
+    uint64_t state = 0;
   };
+  std::vector<ThreadAddress> ThreadAddresses();
+
+ private:
   struct RawStack {
-    std::vector<RawFrame> frames;
+    std::vector<RawPythonFrame> frames;
     bool whole = false;  // up to the end of the list
   };
   // A part of the thread's stack of frames, copied at once.
@@ -123,8 +152,9 @@ class PythonProcess {
   pid_t TidOfIdent(uint64_t ident);
   std::optional<uint64_t> FirstFrame(uint64_t thread, Window& window);
   RawStack Walk(uint64_t thread);
+  std::optional<RawPythonFrame> FindRunning(std::span<const uint64_t> words);
   bool Resolve(const RawStack& raw, PythonCodes& codes,
-               std::vector<PythonFrame>& out);
+               std::vector<PythonFrame>& out, int64_t since_ns = INT64_MAX);
 
   ProcessMemory memory_;
   FoundPython python_;
@@ -134,6 +164,9 @@ class PythonProcess {
   // For Sample():
   PythonCodes codes_;
   std::unordered_map<pid_t, Known> known_;
+  // The stacks on which functions were last seen to run, by thread and code.
+  static constexpr size_t kMostSeen = 256, kMostSeenFrames = 64;
+  std::map<std::pair<pid_t, uint64_t>, PythonThread> seen_;
   int64_t listed_ns_ = INT64_MIN / 2, checked_ns_ = INT64_MIN / 2;
 };
 

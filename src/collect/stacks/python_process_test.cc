@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -61,7 +62,9 @@ class FakePython {
                               : at_.minor == 10 ? 0x0010
                                                 : 0x0000);
     const uint64_t out = New(at_.code_bytes + 64);
+    Put<uint64_t>(out, 1);
     Put(out + 8, python_.code_type);
+    if (at_.bytecode != 0) Put<uint64_t>(out + 16, 8);
     Put<int32_t>(out + at_.first_line, 7);
     Put(out + at_.file, Text("loader.py"));
     Put(out + at_.name, name);
@@ -127,6 +130,19 @@ std::string Functions(const PythonThread& thread) {
 class OfVersion : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(PythonProcess, OfVersion,
                          testing::Values(8, 9, 10, 11, 12));
+
+TEST_P(OfVersion, TheStatesOfThreadsAreTold) {
+  FakePython fake(GetParam());
+  const uint64_t one = fake.Thread(0, 101), other = fake.Thread(0, 102);
+  std::map<pid_t, uint64_t> told;
+  for (const auto& [own_tid, state] : fake.Process().ThreadAddresses())
+    told[own_tid] = state;
+  // Before 3.11 the tid is glibc's to tell, which is not there.
+  if (GetParam() < 11)
+    EXPECT_TRUE(told.empty());
+  else
+    EXPECT_EQ(told, (std::map<pid_t, uint64_t>{{101, one}, {102, other}}));
+}
 
 TEST_P(OfVersion, ThreadsAndFramesAreReadInnermostFirst) {
   FakePython fake(GetParam());
@@ -361,6 +377,93 @@ TEST(PythonOfName, TheVersionIsInTheName) {
   EXPECT_EQ(text("/python3.11/bin/uwsgi"), "0.0");
   EXPECT_EQ(text("python99999999999999999999.1"), "0.0");
   EXPECT_EQ(text(""), "0.0");
+}
+
+// A stack that was read a moment late is put right by the words of the moment.
+class InnermostTest : public ::testing::Test {
+ protected:
+  InnermostTest() {
+    thread_ = fake_.Thread(fake_.Frame(parse_, load_frame_));
+    Become(fake_.Frame(fit_, main_frame_));
+    EXPECT_TRUE(Check({0, Inside(fit_)}));
+    EXPECT_EQ(names_, "fit main");
+    Become(fake_.Frame(parse_, load_frame_));
+  }
+
+  void Become(uint64_t frame) {
+    uint64_t cframe = 0;
+    std::memcpy(&cframe, reinterpret_cast<void*>(thread_ + fake_.at().frame),
+                8);
+    fake_.Put(cframe + fake_.at().cframe_frame, frame);
+  }
+  uint64_t Inside(uint64_t code) const {
+    return code + fake_.at().bytecode + 6;
+  }
+  bool Check(const std::vector<uint64_t>& words) {
+    auto threads = process_.Sample({5});
+    EXPECT_TRUE(threads.ok());
+    PythonThread thread = threads.Take().at(0);
+    const bool proved = process_.CheckInnermost(words, thread);
+    EXPECT_EQ(thread.approximate, !proved);
+    names_.clear();
+    for (const PythonFrame& one : thread.frames)
+      names_ += (names_.empty() ? "" : " ") + one.function;
+    return proved;
+  }
+
+  FakePython fake_{12};
+  uint64_t parse_ = fake_.Code("parse"), load_ = fake_.Code("load"),
+           main_ = fake_.Code("main"), fit_ = fake_.Code("fit");
+  uint64_t main_frame_ = fake_.Frame(main_, 0),
+           load_frame_ = fake_.Frame(load_, main_frame_);
+  uint64_t thread_ = 0;
+  PythonProcess process_ = fake_.Process();
+  std::string names_;
+};
+
+TEST_F(InnermostTest, AWordProvesIt) {
+  EXPECT_TRUE(Check({1, Inside(fit_), Inside(parse_)}));
+  EXPECT_EQ(names_, "parse load main");
+}
+
+TEST_F(InnermostTest, ItWasCalledLater) {
+  EXPECT_FALSE(Check({Inside(load_), 7}));
+  EXPECT_EQ(names_, "load main");
+}
+
+TEST_F(InnermostTest, AnotherRanAndHasItsCallersBack) {
+  EXPECT_FALSE(Check({Inside(fit_)}));
+  EXPECT_EQ(names_, "fit main");
+}
+
+TEST_F(InnermostTest, NothingIsKnownOfTheMoment) {
+  EXPECT_FALSE(Check({}));
+  EXPECT_EQ(names_, "parse load main");
+}
+
+// Frames that were found a while ago: the innermost function may be gone.
+TEST(PythonProcess, FramesAreNamedUnlessTheInnermostIsAnother) {
+  FakePython fake(12);
+  const uint64_t parse = fake.Code("parse"), main = fake.Code("main");
+  const uint64_t name = fake.Text("parse");
+  fake.Put<int64_t>(name + 24, 0x5eed);
+  fake.Put(parse + fake.at().plain_name, name);
+  std::vector<RawPythonFrame> raw(3);
+  raw[0].code = parse;
+  raw[1].shim = true;
+  raw[2].code = main;
+  PythonProcess process = fake.Process();
+  PythonThread thread = process.NameFrames(raw, true, 0x5eed);
+  EXPECT_EQ(Functions(thread), "parse main ");
+  EXPECT_FALSE(thread.approximate);
+  EXPECT_EQ(thread.raw, raw);
+  EXPECT_TRUE(process.NameFrames(raw, false, 0x5eed).approximate);
+
+  thread = process.NameFrames(raw, true, 0xbad);
+  EXPECT_EQ(Functions(thread), "main ");
+  EXPECT_TRUE(thread.approximate);
+  EXPECT_EQ(thread.raw.size(), 2u);
+  EXPECT_TRUE(process.NameFrames({}, true, 0).frames.empty());
 }
 
 }  // namespace

@@ -113,37 +113,56 @@ bool EhFrame::ReadEntry(const CodeFile& file, uint64_t address,
   return file.Read(address + sizeof(length), body);
 }
 
-UnwindRow EhFrame::Find(const CodeFile& file, uint64_t address) {
-  const UnwindRow bad = Only(UnwindRow::Kind::kBadTable);
-  const auto none = [&] {
-    // A return address is one behind the instruction that is asked for.
-    for (const uint64_t at : {address, address + 1})
-      if (const auto row = SignalReturn(file, at)) return *row;
-    return Only(UnwindRow::Kind::kNoTable);
-  };
-  if (file.frames_bytes() == 0) return none();
+EhFrame::Search EhFrame::FindEntry(const CodeFile& file, uint64_t address,
+                                   Entry& out) {
+  if (file.frames_bytes() == 0) return Search::kNone;
   const auto list = FindList(file);
-  if (!list) return bad;
+  if (!list) return Search::kBad;
   const auto entry = SearchList(file, *list, address);
-  if (!entry) return bad;
-  if (*entry == 0) return none();
-  if (!ReadEntry(file, *entry, function_)) return bad;
+  if (!entry) return Search::kBad;
+  if (*entry == 0) return Search::kNone;
+  if (!ReadEntry(file, *entry, function_)) return Search::kBad;
   uint32_t back = 0;
   std::memcpy(&back, function_.data(), sizeof(back));
   // From where this number stands.
-  if (back == 0 || !ReadEntry(file, *entry + 4 - back, common_)) return bad;
+  if (back == 0 || !ReadEntry(file, *entry + 4 - back, common_))
+    return Search::kBad;
   uint32_t id = 0;
   std::memcpy(&id, common_.data(), sizeof(id));
-  if (id != 0) return bad;
+  if (id != 0) return Search::kBad;
   const auto common =
       ParseCommonFrame(std::span(common_).subspan(4), *entry + 4 - back + 8);
-  if (!common) return bad;
+  if (!common) return Search::kBad;
   const auto function =
       ParseFunctionFrame(*common, std::span(function_).subspan(4), *entry + 8);
-  if (!function) return bad;
+  if (!function) return Search::kBad;
   if (address < function->begin || address - function->begin >= function->bytes)
-    return none();
-  return RunFramePrograms(*common, *function, address);
+    return Search::kNone;
+  out = {*common, *function};
+  return Search::kFound;
+}
+
+UnwindRow EhFrame::Find(const CodeFile& file, uint64_t address) {
+  Entry entry;
+  switch (FindEntry(file, address, entry)) {
+    case Search::kFound:
+      return RunFramePrograms(entry.common, entry.function, address);
+    case Search::kBad:
+      return Only(UnwindRow::Kind::kBadTable);
+    case Search::kNone:
+      break;
+  }
+  // A return address is one behind the instruction that is asked for.
+  for (const uint64_t at : {address, address + 1})
+    if (const auto row = SignalReturn(file, at)) return *row;
+  return Only(UnwindRow::Kind::kNoTable);
+}
+
+uint64_t EhFrame::FunctionBegin(const CodeFile& file, uint64_t address) {
+  Entry entry;
+  return FindEntry(file, address, entry) == Search::kFound
+             ? entry.function.begin
+             : 0;
 }
 
 }  // namespace sonde

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collect/unwind/code_file.h"
+#include "collect/unwind/frame_program.h"
 #include "collect/unwind/unwind_row.h"
 
 namespace sonde {
@@ -22,11 +23,21 @@ class EhFrame {
 
   // `address` is that of an instruction, in the terms of the file.
   UnwindRow Find(const CodeFile& file, uint64_t address);
+  // Where the function begins that holds this instruction; 0 if no table tells.
+  uint64_t FunctionBegin(const CodeFile& file, uint64_t address);
 
   // Of entries, since the beginning: what the work was.
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:
+  // The entry of a function, with what it shares with others.
+  struct Entry {
+    CommonFrame common;
+    FunctionFrame function;
+  };
+  enum class Search : uint8_t { kFound, kNone, kBad };
+
+  Search FindEntry(const CodeFile& file, uint64_t address, Entry& out);
   bool ReadEntry(const CodeFile& file, uint64_t address,
                  std::vector<uint8_t>& body);
 

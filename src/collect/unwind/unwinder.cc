@@ -240,6 +240,7 @@ void Unwinder::Unwind(ProcessCode& code, const Registers& registers,
                           ? ByTable(walk, *row)
                           : ByFramePointer(walk);
     if (step == Step::kStop) return;
+    out.frames.back().top = walk.registers[kRsp];
   }
 }
 

@@ -30,6 +30,9 @@ struct NativeFrame {
   // Found by frame pointers where there is no table: mostly right, and a
   // function may have been skipped.
   bool guessed = false;
+  // Its part of the stack ends here, where that of its caller begins. 0: not
+  // known, as of the last frame.
+  uint64_t top = 0;
 };
 
 // Why an unwinding went no further.

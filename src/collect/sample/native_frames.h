@@ -1,0 +1,81 @@
+#ifndef SONDE_COLLECT_SAMPLE_NATIVE_FRAMES_H_
+#define SONDE_COLLECT_SAMPLE_NATIVE_FRAMES_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "collect/symbols/named_code.h"
+#include "collect/unwind/unwinder.h"
+#include "trace/copy.h"
+#include "trace/writer.h"
+
+namespace sonde {
+
+// The native functions of a recording as frames of its trace: where they lie
+// while it runs, their names at its end. Names come from the debug information
+// and the symbols of files, those of code that was made at run time from the
+// map that its runtime wrote. A function of a stripped file is called by where
+// it begins.
+//
+// Places beyond kMostPlaces have no name. One thread. Does not own the writer
+// and the files.
+class NativeFrames {
+ public:
+  static constexpr size_t kMostPlaces = 200'000;
+
+  NativeFrames(TraceWriter& out, CodeFiles& files) : out_(out), files_(files) {}
+
+  // `process` is the number of the process that the frame was seen in.
+  StackFrame Of(const NativeFrame& frame, uint32_t process, pid_t pid);
+
+  // Gives all their names, once, in a child process; takes seconds at most.
+  void Name();
+  // After Name(): what the child used, and why names are missing.
+  int64_t cpu_ns() const { return cpu_ns_; }
+  const std::string& unnamed() const { return unnamed_; }
+
+ private:
+  // What a process compiled while it ran.
+  struct Made {
+    pid_t pid = 0, own_pid = 0;
+    uid_t owner = 0;
+    const char* called = "";              // without a name for its functions
+    uint32_t module = 0;                  // Module::id
+    std::map<uint64_t, uint32_t> frames;  // to be named, by address
+  };
+  // A place in a file, as a frame of the trace.
+  using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address
+
+  StackFrame OfMade(const NativeFrame& frame, uint32_t process, pid_t pid);
+  uint32_t ModuleOf(const CodeFile& file);
+  void NameFiles();
+  void NameByBegin(const CodeFile& file, uint64_t address, uint32_t frame);
+  void NameMade();
+
+  TraceWriter& out_;
+  CodeFiles& files_;
+  EhFrame tables_;
+  const int64_t started_ns_ = ClockNs(CLOCK_REALTIME);
+  std::unordered_map<uint32_t, uint32_t> modules_;  // by CodeFile::number
+  std::map<Place, uint32_t> places_;                // the frames to be named
+  std::map<uint32_t, Made> made_;                   // by process number
+  size_t made_places_ = 0;
+  int64_t cpu_ns_ = 0;
+  std::string unnamed_;
+};
+
+// Names native functions in the copy of a recording that was killed before it
+// could: those in files that are still where they were, as their build id
+// tells. Takes two seconds at most.
+void NameCopied(const AllRows& rows, const Copied& copied, TraceWriter& out);
+
+}  // namespace sonde
+
+#endif  // SONDE_COLLECT_SAMPLE_NATIVE_FRAMES_H_
