@@ -37,6 +37,10 @@ constexpr double kMostPerSecond = 2000, kFewestHz = 10;
 // where it is not known which part of the stack is that function's.
 constexpr size_t kFewWords = 128;
 constexpr int64_t kRestBySync = 50, kRestByReading = 20;
+// How long a Python may take to begin, and for how long it is young: it may end
+// soon, and what its samples say can only be read before.
+constexpr int64_t kStartNs = kNsPerSec;
+constexpr int64_t kYoungNs = 250 * kNsPerMs, kYoungEveryNs = 10 * kNsPerMs;
 constexpr size_t kMostOwed = 65536;
 constexpr size_t kMostFurtherBytes = 64 << 10, kFewFurtherBytes = 512;
 
@@ -155,9 +159,17 @@ std::vector<int> NativeSampler::look_fds() const {
   return out;
 }
 
+int64_t NativeSampler::next_look_ns() const {
+  if (!walker_ || run_.paused) return next_ns_;
+  return std::min(
+      next_ns_, std::max(next_sync_ns_, WalkedChanged() ? 0 : next_ask_ns_));
+}
+
 void NativeSampler::Look(int64_t now_ns) {
   Drain(now_ns);
-  next_ns_ = now_ns + every_ns_;
+  next_ns_ = now_ns + (now_ns < young_until_ns_
+                           ? std::min(every_ns_, kYoungEveryNs)
+                           : every_ns_);
 }
 
 void NativeSampler::Drain(int64_t now_ns) {
@@ -192,20 +204,27 @@ void NativeSampler::DropWalker(const Error& why) {
   every_ns_ = kMostOftenNs;
 }
 
+// Whether there may be threads of Python that the kernel does not know.
+bool NativeSampler::WalkedChanged() const {
+  return run_.pythons_found != walked_pythons_ ||
+         (!walked_.empty() && run_.tree.changes() != walked_changes_);
+}
+
 // Tells the kernel which threads run Python. A process is asked when its
-// threads have changed, and once a second: threads may come to Python late.
+// threads have changed, soon again while some of them are unknown, and once a
+// second: threads may come to Python late.
 void NativeSampler::SyncWalked(int64_t now_ns) {
   if (!walker_ || (run_.pythons.empty() && walked_.empty())) return;
   if (!walker_->loaded()) LoadWalker();
-  const bool changed = run_.tree.changes() != walked_changes_ ||
-                       run_.pythons.size() != walked_pythons_;
   if (!walker_ || now_ns < next_sync_ns_ ||
-      (!changed && now_ns - synced_ns_ < kNsPerSec))
+      (!WalkedChanged() && now_ns < next_ask_ns_))
     return;
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   walked_changes_ = run_.tree.changes();
-  walked_pythons_ = run_.pythons.size();
-  synced_ns_ = now_ns;
+  if (run_.pythons_found != walked_pythons_)
+    young_until_ns_ = now_ns + kYoungNs;
+  walked_pythons_ = run_.pythons_found;
+  next_ask_ns_ = INT64_MAX;
   const auto& live = run_.tree.live();
   std::erase_if(walked_, [&](const auto& one) {
     const auto python = run_.pythons.find(one.first);
@@ -219,13 +238,18 @@ void NativeSampler::SyncWalked(int64_t now_ns) {
     const auto at = live.find(number);
     if (at == live.end()) continue;
     Walked& walked = walked_[number];
-    if (walked.threads == at->second.threads &&
-        now_ns - walked.asked_ns < kNsPerSec)
-      continue;
-    walked.threads = at->second.threads;
-    walked.exec_ns = python.exec_ns;
-    walked.asked_ns = now_ns;
-    Walk(at->second.pid, python.process, walked);
+    const bool changed = walked.threads != at->second.threads;
+    if (changed || now_ns >= walked.next_ask_ns) {
+      walked.threads = at->second.threads;
+      walked.exec_ns = python.exec_ns;
+      Walk(at->second.pid, python.process, walked);
+      walked.ask_every_ns =
+          walked.states.size() == walked.threads.size() ? kNsPerSec
+          : changed ? kYoungEveryNs
+                    : std::min(2 * walked.ask_every_ns, kNsPerSec);
+      walked.next_ask_ns = now_ns + walked.ask_every_ns;
+    }
+    next_ask_ns_ = std::min(next_ask_ns_, walked.next_ask_ns);
   }
   next_sync_ns_ =
       now_ns + (ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns) * kRestBySync;
@@ -269,7 +293,9 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
       run_.tree.FindThread(number, static_cast<pid_t>(record->tid)).number;
   if (sample.thread == 0) return;
   // What a Python does before anybody knows where its frames are.
-  if (program->looks_like_python && !run_.python_tried.contains(number)) return;
+  if (program->looks_like_python && !program->interpreter &&
+      !run_.python_tried.contains(number))
+    return;
   sample.time_ns = record->time_ns + offset_ns;
   // It was another program then, whose code is gone.
   if (sample.time_ns < program->exec_ns) return;
@@ -298,6 +324,7 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
       for (size_t i = stack_.frames.size(); i-- > 0;)
         frames_.push_back(
             native_.Of(stack_.frames[i], number, program->code.pid()));
+    if (Starts(*program, sample.time_ns)) return;
     if (!frames_.empty()) sample.stack = run_.out.AddStack(frames_);
     if (!whole) sample.flags |= Sample::kApproximate;
   }
@@ -329,11 +356,14 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
   const auto state = run_.tree.FindPid(pid);
   if (!state) return nullptr;
   *number = state->number;
-  const auto [at, fresh] = programs_.try_emplace(state->number, pid, files_);
-  Program& program = at->second;
-  if (fresh || program.exec_ns != state->exec_ns) {
+  const auto at = programs_.find(state->number);
+  Program& program =
+      at == programs_.end() ? *NewProgram(pid, *state) : at->second;
+  if (program.exec_ns != state->exec_ns) {
     program.exec_ns = state->exec_ns;
+    program.copy_of = 0;
     program.looks_like_python = LooksLikePython(pid);
+    program.started = false;
     program.interpreter.reset();
     program.code.Changed();
   }
@@ -351,6 +381,36 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
     program.same_tids = OwnTid(pid, pid) == pid;
   }
   return &program;
+}
+
+// A copy of a known one is that, also if it has ended by now.
+NativeSampler::Program* NativeSampler::NewProgram(
+    pid_t pid, const ProcessTree::TaskState& state) {
+  const auto parent = programs_.find(state.copy_of);
+  if (parent == programs_.end()) {
+    Program fresh(ProcessCode(pid, files_));
+    fresh.looks_like_python = LooksLikePython(pid);
+    fresh.exec_ns = state.exec_ns;
+    return &programs_.emplace(state.number, std::move(fresh)).first->second;
+  }
+  Program copy(ProcessCode(pid, parent->second.code));
+  copy.exec_ns = state.exec_ns;
+  copy.copy_of = state.copy_of;
+  copy.looks_like_python = parent->second.looks_like_python;
+  copy.started = parent->second.started;
+  return &programs_.emplace(state.number, std::move(copy)).first->second;
+}
+
+// Whether a Python has not come to its first function, with what merged_ says
+// of it. Nobody wants to hear of that, and to name its functions takes time.
+bool NativeSampler::Starts(Program& program, int64_t time_ns) const {
+  if (!program.interpreter || !program.looks_like_python || program.started)
+    return false;
+  program.started =
+      program.exec_ns == kNoTime || time_ns - program.exec_ns > kStartNs ||
+      std::any_of(merged_.frames.begin(), merged_.frames.end(),
+                  [](const MergedFrame& one) { return one.python; });
+  return !program.started;
 }
 
 // Null if it runs none, or became another program since that was found.
@@ -373,6 +433,11 @@ bool NativeSampler::MergePython(const StackRecord& record,
   PythonProcess* const process = PythonOf(number, program.exec_ns);
   if (process != nullptr && walk.tid == tid) {
     python = process->NameFrames(walk.frames, walk.whole, walk.name_hash);
+    // A copy that has ended had these functions from its parent.
+    const auto parent = run_.pythons.find(program.copy_of);
+    if (python.frames.empty() && parent != run_.pythons.end())
+      python = parent->second.process.NameFrames(walk.frames, walk.whole,
+                                                 walk.name_hash);
     exact = !python.approximate;
   } else if (process != nullptr) {
     const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
@@ -427,8 +492,7 @@ void NativeSampler::Pause(bool paused) {
       for (const auto& [tid, state] : walked.states) walker_->Remove(tid);
     walked_.clear();
   } else {
-    next_sync_ns_ = 0;
-    walked_pythons_ = 0;
+    next_sync_ns_ = next_ask_ns_ = 0;
     SyncWalked(NowNs());
   }
   for (const PerfRing& ring : rings_)

@@ -35,7 +35,8 @@ namespace sonde {
 //    us; where the registers and the stack of the sample do not prove that the
 //    innermost of them ran, the sample is approximate.
 //  - What looks like a Python is not sampled until somebody has looked for its
-//    frames (StackSampler).
+//    frames (StackSampler), nor while it only starts: for a second, until it
+//    has its first.
 //  - What a thread does in the kernel counts for the function that called it
 //    where we may see that, and is not sampled where we may not.
 //  - At most 2000 samples a second of all CPUs together, but ten of each. To
@@ -51,7 +52,7 @@ class NativeSampler : public Gatherer {
   explicit NativeSampler(SampledRun& run);
 
   void Poll(int64_t now_ns) override;
-  int64_t next_look_ns() const override { return next_ns_; }
+  int64_t next_look_ns() const override;
   std::vector<int> look_fds() const override;
   void Look(int64_t now_ns) override;
   void Pause(bool paused) override;
@@ -61,11 +62,13 @@ class NativeSampler : public Gatherer {
 
  private:
   struct Program {
-    Program(pid_t pid, CodeFiles& files) : code(pid, files) {}
+    explicit Program(ProcessCode of) : code(std::move(of)) {}
 
     ProcessCode code;
     int64_t exec_ns = kNoTime;
+    uint32_t copy_of = 0;  // as in ProcessTree::TaskState
     bool looks_like_python = false;
+    bool started = false;  // a function of Python was seen
     std::optional<Interpreter> interpreter;  // whose frames can be read
     bool same_tids = true;                   // as we number them
   };
@@ -75,18 +78,22 @@ class NativeSampler : public Gatherer {
     std::vector<std::pair<uint32_t, pid_t>> threads;  // when they were asked
     int64_t exec_ns = kNoTime;
     std::unordered_map<pid_t, uint64_t> states;  // by tid
-    int64_t asked_ns = 0;
+    int64_t next_ask_ns = 0;
+    int64_t ask_every_ns = 0;
   };
 
   Status Open();
   void Drain(int64_t now_ns);
   void LoadWalker();
   void DropWalker(const Error& why);
+  bool WalkedChanged() const;
   void SyncWalked(int64_t now_ns);
   void Walk(pid_t pid, PythonProcess& python, Walked& walked);
   void Take(std::string_view record, int64_t offset_ns,
             const FrameWalker::Walk& walk);
   Program* ProgramOf(pid_t pid, uint32_t* number);
+  Program* NewProgram(pid_t pid, const ProcessTree::TaskState& state);
+  bool Starts(Program& program, int64_t time_ns) const;
   PythonProcess* PythonOf(uint32_t number, int64_t exec_ns);
   void UnwindFurther(const StackRecord& record, Program& program);
   bool MergePython(const StackRecord& record, const FrameWalker::Walk& walk,
@@ -103,9 +110,10 @@ class NativeSampler : public Gatherer {
   std::vector<FrameWalker::Walk> walks_;  // the last of each ring; tid 0: none
   std::map<uint32_t, Walked> walked_;     // by process number
   uint64_t walked_changes_ = 0;
-  size_t walked_pythons_ = 0;
-  int64_t synced_ns_ = 0;
-  int64_t next_sync_ns_ = 0;  // not before
+  uint64_t walked_pythons_ = 0;
+  int64_t next_ask_ns_ = INT64_MAX;  // a process of `walked_`
+  int64_t next_sync_ns_ = 0;         // not before
+  int64_t young_until_ns_ = 0;  // a Python has come that may soon be gone
   int64_t next_read_ns_ = 0;  // of functions of Python
   // Samples that were left out, until the next one of the thread: their time.
   std::unordered_map<uint32_t, uint64_t> owed_ns_;

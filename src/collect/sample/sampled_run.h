@@ -68,6 +68,7 @@ struct SampledRun {
     int64_t exec_ns = kNoTime;  // of the program that it is
   };
   std::map<uint32_t, Python> pythons;
+  uint64_t pythons_found = 0;  // so far
   std::unordered_set<uint32_t> python_tried;
   bool native_stacks = false;
   int64_t machine_busy_ns = 0;  // time that all cores have worked so far

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -14,17 +15,22 @@ namespace sonde {
 namespace {
 
 constexpr int64_t kMinCpuNs = 50 * kNsPerMs;
-// One that looks like a Python is looked at when it has lived so long.
-constexpr int64_t kMinLifeNs = kNsPerSec / 2;
+// By then a program is loaded, and most that live shorter have ended.
+constexpr int64_t kFirstTryNs = 10 * kNsPerMs;
+constexpr int64_t kCpuAgainNs = 100 * kNsPerMs;
 // Ticks that come seldom are not waited for; ten a second do it.
 constexpr int64_t kFindEveryNs = 150 * kNsPerMs;
+constexpr int64_t kLeastFindNs = kNsPerMs;
 constexpr int64_t kRestByCost = 50;  // at most 1/50 of the time
 constexpr int64_t kTellSleepNs = kNsPerSec;
 constexpr size_t kAlwaysAsked = 32;
 // After these times a process that was no Python is looked at again: it may
-// have loaded one.
+// have loaded one. What looks like a Python may only just be loading it.
 constexpr int64_t kTryAgainNs[] = {kNsPerSec / 2, 2 * kNsPerSec,
                                    10 * kNsPerSec};
+constexpr int64_t kTryPythonAgainNs[] = {
+    10 * kNsPerMs, 30 * kNsPerMs,  100 * kNsPerMs, kNsPerSec / 2,
+    kNsPerSec,     2 * kNsPerSec, 10 * kNsPerSec};
 
 // Reads this very process: whether the kernel allows the call at all.
 SourceState CheckStacks() {
@@ -69,7 +75,8 @@ StackSampler::StackSampler(SampledRun& run)
                           ? static_cast<int64_t>(
                                 (run.native_stacks ? 2e9 : 1e9) / run.stacks_hz)
                           : INT64_MAX / 4),
-      next_find_ns_(NowNs() + kFindEveryNs) {}
+      next_find_ns_(NowNs() + kFindEveryNs),
+      rest_find_ns_(NowNs()) {}
 
 bool StackSampler::Rest::Skips() {
   if (skip == 0) return false;
@@ -122,8 +129,9 @@ void StackSampler::Sync(int64_t now_ns) {
       Forget(number, program, now_ns);
       run_.pythons.erase(number);
       program.tries = 0;
-      program.next_try_ns = 0;
-      program.seen_ns = now_ns;
+      program.looks_like_python.reset();
+      program.next_try_ns = now_ns + kFirstTryNs;
+      next_find_ns_ = std::min(next_find_ns_, program.next_try_ns);
     }
     program.exec_ns = exec_ns;
     program.pid = process.pid;
@@ -131,6 +139,8 @@ void StackSampler::Sync(int64_t now_ns) {
       programs_.erase(at);  // ended already
     else if (program.python)
       SyncThreads(number, program, now_ns);
+    else if (fresh && state && state->copy_of != 0)
+      TryCopy(number, program, state->copy_of, now_ns);
   }
 }
 
@@ -160,34 +170,20 @@ void StackSampler::SyncThreads(uint32_t number, Program& program,
 // True once it has used, or lived, enough.
 bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
   if (program.python != nullptr || now_ns < program.next_try_ns) return false;
+  if (!program.looks_like_python)
+    program.looks_like_python = LooksLikePython(program.pid);
   const int64_t cpu_ns = ClockNs(program.clock);
-  if (cpu_ns - program.cpu_ns >= kMinCpuNs) {
-    program.cpu_ns = cpu_ns;
-    return true;
-  }
-  if (program.tries > 0 || now_ns - program.seen_ns < kMinLifeNs) {
-    program.next_try_ns = now_ns + kNsPerSec / 10;
-    return false;
-  }
-  if (LooksLikePython(program.pid)) return true;
-  program.tries = 1;
-  program.next_try_ns = now_ns + kTryAgainNs[0];
+  const bool works = cpu_ns - program.cpu_ns >= kMinCpuNs;
+  if (works) program.cpu_ns = cpu_ns;
+  if (works || *program.looks_like_python) return true;
+  program.next_try_ns = now_ns + kCpuAgainNs;
   return false;
 }
 
 void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   run_.python_tried.insert(number);
   auto found = PythonProcess::Find(program.pid);
-  if (found.ok()) {
-    program.python =
-        &run_.pythons
-             .insert_or_assign(
-                 number, SampledRun::Python{found.Take(), program.exec_ns})
-             .first->second.process;
-    program.told_ns = now_ns;
-    SyncThreads(number, program, now_ns);
-    return;
-  }
+  if (found.ok()) return Found(number, program, found.Take(), now_ns);
   const Error& error = found.error();
   if (error.kind == Error::Kind::kDenied && denied_.empty()) {
     denied_ = error.what;
@@ -195,9 +191,35 @@ void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   }
   if (error.kind == Error::Kind::kUnsupported && unsupported_.empty())
     unsupported_ = error.what;
+  const std::span<const int64_t> again =
+      *program.looks_like_python ? std::span<const int64_t>(kTryPythonAgainNs)
+                                 : kTryAgainNs;
   const size_t tries = program.tries++;
   program.next_try_ns =
-      tries < std::size(kTryAgainNs) ? now_ns + kTryAgainNs[tries] : INT64_MAX;
+      tries < again.size() ? now_ns + again[tries] : INT64_MAX;
+}
+
+// It is what its parent is, and lives in the memory of its parent.
+void StackSampler::TryCopy(uint32_t number, Program& program, uint32_t copy_of,
+                           int64_t now_ns) {
+  const auto parent = run_.pythons.find(copy_of);
+  if (parent == run_.pythons.end()) return;
+  auto copy = parent->second.process.InCopy(program.pid);
+  if (!copy.ok()) return;
+  run_.python_tried.insert(number);
+  Found(number, program, copy.Take(), now_ns);
+}
+
+void StackSampler::Found(uint32_t number, Program& program,
+                         PythonProcess python, int64_t now_ns) {
+  program.python =
+      &run_.pythons
+           .insert_or_assign(
+               number, SampledRun::Python{std::move(python), program.exec_ns})
+           .first->second.process;
+  ++run_.pythons_found;
+  program.told_ns = now_ns;
+  SyncThreads(number, program, now_ns);
 }
 
 void StackSampler::Poll(int64_t now_ns) {
@@ -205,6 +227,7 @@ void StackSampler::Poll(int64_t now_ns) {
 }
 
 void StackSampler::FindPythons(int64_t now_ns) {
+  const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   next_find_ns_ = now_ns + kFindEveryNs;
   Sync(now_ns);
   for (; !ended_.empty() && now_ns - ended_.front().first > kNsPerSec;
@@ -212,20 +235,34 @@ void StackSampler::FindPythons(int64_t now_ns) {
     if (const auto at = programs_.find(ended_.front().second);
         at == programs_.end() || at->second.python == nullptr)
       run_.pythons.erase(ended_.front().second);
-  for (auto& [number, program] : programs_)
+  for (auto& [number, program] : programs_) {
     if (WorthATry(program, now_ns)) TryFind(number, program, now_ns);
+    if (program.python == nullptr)
+      next_find_ns_ = std::min(next_find_ns_, program.next_try_ns);
+  }
+  const int64_t cost_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+  rest_find_ns_ = now_ns + std::max(kLeastFindNs, cost_ns * kRestByCost);
+}
+
+// Who comes is looked at at once: the process may not live for long.
+bool StackSampler::FindIsDue(int64_t now_ns) const {
+  return now_ns >= rest_find_ns_ && (now_ns >= next_find_ns_ ||
+                                     run_.tree.changes() != seen_changes_);
 }
 
 int64_t StackSampler::next_look_ns() const {
   if (run_.stacks_hz <= 0 || run_.paused) return INT64_MAX;
+  const int64_t find_ns =
+      run_.tree.changes() != seen_changes_
+          ? rest_find_ns_
+          : std::max(next_find_ns_, rest_find_ns_);
   for (const auto& [number, program] : programs_)
-    if (program.python != nullptr)
-      return std::min(next_find_ns_, ticks_.next_ns());
-  return next_find_ns_;
+    if (program.python != nullptr) return std::min(find_ns, ticks_.next_ns());
+  return find_ns;
 }
 
 void StackSampler::Look(int64_t now_ns) {
-  if (now_ns >= next_find_ns_) FindPythons(now_ns);
+  if (FindIsDue(now_ns)) FindPythons(now_ns);
   if (!ticks_.Due(now_ns)) return;
   ticks_.Take(now_ns);
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);

@@ -54,6 +54,16 @@ Result<PythonProcess> PythonProcess::Find(pid_t pid) {
   return out;
 }
 
+Result<PythonProcess> PythonProcess::InCopy(pid_t pid) const {
+  PythonProcess out(ProcessMemory(pid), python_);
+  out.identity_ = IdentityOf(pid);
+  // The kernel puts the stack of each program elsewhere.
+  if (!out.identity_ || !identity_ ||
+      out.identity_->start_stack != identity_->start_stack)
+    return out.Gone();
+  return out;
+}
+
 bool PythonProcess::IsGone() const {
   return identity_ && IdentityOf(memory_.pid()) != identity_;
 }

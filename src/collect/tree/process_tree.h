@@ -59,6 +59,9 @@ class ProcessTree : public Gatherer {
     bool alive = true;
     int64_t end_ns = kNoTime;   // kNoTime while it is alive
     int64_t exec_ns = kNoTime;  // its last exec, if it did while recorded
+    // The process that forked it, as long as it runs the program of that one.
+    // 0 if that was not seen.
+    uint32_t copy_of = 0;
   };
 
   struct ThreadState {

@@ -88,7 +88,8 @@ std::optional<ProcessTree::TaskState> RecordedTree::FindNumber(
     uint32_t number) const {
   const auto at = processes_.find(number);
   if (at == processes_.end()) return std::nullopt;
-  return TaskState{number, live_.contains(number), at->second.end_ns, kNoTime};
+  return TaskState{number, live_.contains(number), at->second.end_ns, kNoTime,
+                   0};
 }
 
 ProcessTree::ThreadState RecordedTree::FindThread(uint32_t process,

@@ -37,10 +37,17 @@ const TreeModel::Task* TreeModel::FindPid(pid_t pid) const {
   return at == by_pid_.end() ? nullptr : &tasks_.at(at->second);
 }
 
+uint32_t TreeModel::CopyOf(const Task& task) {
+  return task.found || task.exec_ns != kNoTime ? 0 : task.row.parent;
+}
+
 std::optional<ProcessTree::TaskState> TreeModel::StateOf(
     uint32_t number) const {
-  if (const auto alive = tasks_.find(number); alive != tasks_.end())
-    return ProcessTree::TaskState{number, true, kNoTime, alive->second.exec_ns};
+  if (const auto alive = tasks_.find(number); alive != tasks_.end()) {
+    const Task& task = alive->second;
+    return ProcessTree::TaskState{number, true, kNoTime, task.exec_ns,
+                                  CopyOf(task)};
+  }
   const auto late = late_.find(number);
   if (late == late_.end()) return std::nullopt;
   return late->second;

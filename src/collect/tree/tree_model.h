@@ -167,6 +167,7 @@ class TreeModel {
     bool status_open = false;
   };
 
+  static uint32_t CopyOf(const Task& task);
   void NewProcess(int64_t time_ns, pid_t pid, const Task* parent,
                   uint32_t name);
   void NewThread(Task& task, int64_t time_ns, pid_t tid, uint32_t name);

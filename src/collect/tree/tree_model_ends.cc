@@ -149,7 +149,7 @@ void TreeModel::EndProcess(uint32_t number, int64_t time_ns) {
   live_.erase(number);
   by_pid_.erase(task.row.pid);
   lately_[task.row.pid] = number;
-  late_[number] = {number, false, task.row.end_ns, task.exec_ns};
+  late_[number] = {number, false, task.row.end_ns, task.exec_ns, CopyOf(task)};
   ++changes_;
   // The root's comes from wait().
   if (number != root_) FindStatus(ended);

@@ -129,6 +129,20 @@ TEST_F(TreeModelTest, AForkThatNeverExecsIsAnImageOfItsParentsName) {
   EXPECT_EQ(trace.strings.at(trace.Images(3)[0].name), "python3");
 }
 
+TEST_F(TreeModelTest, AForkIsACopyOfItsParentUntilItExecs) {
+  const uint32_t root = model.FindPid(100)->row.number;
+  EXPECT_EQ(model.StateOf(root)->copy_of, 0u);
+  Fork(5, 100, 101);
+  const uint32_t child = model.FindPid(101)->row.number;
+  EXPECT_EQ(model.StateOf(child)->copy_of, root);
+  Exec(6, 101, "make");
+  EXPECT_EQ(model.StateOf(child)->copy_of, 0u);
+  Fork(7, 101, 102);
+  const uint32_t late = model.FindPid(102)->row.number;
+  Exit(8, 102);
+  EXPECT_EQ(model.StateOf(late)->copy_of, child);
+}
+
 TEST_F(TreeModelTest, ThreadsAreNotProcessesAndTheirCpuSumsToTheProcess) {
   Fork(10, 100, 200);
   Spawn(11, 200, 201);

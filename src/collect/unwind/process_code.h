@@ -27,6 +27,10 @@ class ProcessCode {
   static constexpr size_t kMostMapsBytes = 32 << 20;
 
   ProcessCode(pid_t pid, CodeFiles& files) : pid_(pid), files_(files) {}
+  // Of a process that was forked by the one of `parent`: has the mappings of
+  // that one, until its own are read.
+  ProcessCode(pid_t pid, const ProcessCode& parent)
+      : pid_(pid), files_(parent.files_), parts_(parent.parts_) {}
 
   pid_t pid() const { return pid_; }
   CodeFiles& files() const { return files_; }
