@@ -11,6 +11,10 @@ stack_cost_ratio        CPU time that a sample by bpf takes from the program, in
 stack_collector_us      CPU time of sonde for a sample of a native program, the worse
                         of bpf and perf: what a longer run adds
 stack_fixed_s           CPU time of sonde for the stacks of a short Python program
+stack_rss_mb            most memory of sonde with 100 000 different stacks
+target_pause_points     by how much the share of time that the program stood still for
+                        over 100 us, though it did not wait for a core, is more with
+                        sonde; the worse of bpf and perf
 stack_complete          share of samples by bpf whose stack is not approximate, in the
                         worst program, beside a neighbour that uses a core
 stack_complete_perf     the same by perf, as an ordinary user
@@ -30,8 +34,10 @@ wait_cost_pct           share of a core for the stacks of 256 threads that sleep
 A bar that cannot be measured here is skipped by its name, with the reason. With
 --quick nothing is judged: "ok" only says that the bar was measured.
 """
+import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -120,6 +126,47 @@ def fixed_s(bench):
     added = median[199] - median["off"]
     bench.bar("stack_fixed_s", added, "s", 0.08, added <= 0.08, by=by,
               with_stacks_s=round(median[199], 4), without_s=round(median["off"], 4))
+
+
+def rss_mb(bench):
+    seconds, wanted = (0.5, 0) if bench.quick else (55, 100_000)
+    before = [bench.sonde, "run", "--quiet", "--stacks", "1000", "-o",
+              bench.path("many.sonde"), "--"]
+    child = subprocess.Popen([*before, bench.built("many.c"), str(seconds)],
+                             stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise OSError(f"many: status {child.returncode}")
+    rows, _ = spent([bench.sonde, "query", "--json", bench.path("many.sonde"),
+                     "SELECT count(DISTINCT stack_id) FROM sample"])
+    count = json.loads(rows)["rows"][0][0]
+    value = usage.ru_maxrss / 1024
+    bench.bar("stack_rss_mb", value, "MB", 64, value <= 64 and count >= wanted,
+              stacks=count)
+
+
+def pause_points(bench):
+    command = [bench.built("pauses.c"), "0.3" if bench.quick else "2"]
+
+    def paused(output):
+        return 100 * float(re.search(r"^paused (\S+)$", output, re.M).group(1))
+
+    points, bare = {}, []
+    for by in bench.ways():
+        if by == "proc":
+            continue  # reads no native program
+        added = []
+        for _ in range(2 if bench.quick else 20):
+            without = paused(spent(command)[0])
+            added.append(paused(bench.record(command, by, 199).output) - without)
+            bare.append(without)
+        points[by] = round(statistics.median(added), 3)
+    if not points:
+        raise NotHere("neither bpf nor perf works here")
+    worst = max(points.values())
+    bench.bar("target_pause_points", worst, "points", 0.5, worst <= 0.5, points=points,
+              without=round(statistics.median(bare), 3))
 
 
 def complete(bench):
@@ -325,6 +372,8 @@ BARS = {
     ("stack_cost_ratio",): cost_ratio,
     ("stack_collector_us",): collector_us,
     ("stack_fixed_s",): fixed_s,
+    ("stack_rss_mb",): rss_mb,
+    ("target_pause_points",): pause_points,
     ("stack_complete", "stack_complete_perf", "stack_lost"): complete,
     ("share_error_points",): share_error,
     ("pyspy_agreement_points", "pyspy_cpu_ratio"): pyspy,

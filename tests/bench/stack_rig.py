@@ -98,12 +98,12 @@ class Bench:
             self.python = sys.executable
         self.env = python_env.PythonEnv()
         self.good = None
-        self.work = self._built("work.c")
-        self.calls = self._built("calls.cc")
-        self.parts = self._built("parts.c")
-        self.library = self._built("parts.c", "parts.so", "-shared", "-fPIC")
+        self.work = self.built("work.c")
+        self.calls = self.built("calls.cc")
+        self.parts = self.built("parts.c")
+        self.library = self.built("parts.c", "parts.so", "-shared", "-fPIC")
 
-    def _built(self, source, name=None, *options):
+    def built(self, source, name=None, *options):
         made = self.path(name or pathlib.Path(source).stem)
         compiler = ["c++", "-std=c++20"] if source.endswith(".cc") else ["cc"]
         spent([*compiler, "-O2", *options, "-o", made, str(SOURCES / source)])
