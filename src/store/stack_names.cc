@@ -76,9 +76,12 @@ StackPlace StackNames::Place(Function function, uint32_t line) {
 
 size_t OwnPlace(const StackNames& names,
                 const std::vector<StackPlace>& places) {
+  const auto language = [&](size_t i) {
+    return names.functions()[places[i].function].language;
+  };
   for (size_t i = 0; i < places.size(); ++i)
-    if (names.functions()[places[i].function].language == "python") return i;
-  return 0;
+    if (language(i) == "python") return i;
+  return places.size() > 1 && language(0) == "kernel" ? 1 : 0;
 }
 
 std::string CallPlace(const Function& function, uint32_t line) {

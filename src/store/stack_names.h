@@ -19,7 +19,7 @@ struct Function {
   std::string name;         // "libm.so.6+0x1f0" if only the place is known
   std::string_view file;    // "" if not known
   std::string_view module;  // path; "" if the function is in none
-  // "python", "native", "kernel" for a system call; "" if not known.
+  // "python", "native", "kernel" for what it does for others; "" if not known.
   std::string_view language;
 };
 
@@ -63,7 +63,8 @@ class StackNames {
 };
 
 // Which of a stack's places its time is of, for people: the innermost function
-// of Python, or if there is none the innermost function. `places` are not none.
+// of Python, or if there is none the innermost function that is not the
+// kernel's. `places` are not none.
 size_t OwnPlace(const StackNames& names, const std::vector<StackPlace>& places);
 
 // What a stack that is not known is called.

@@ -176,8 +176,10 @@ struct StackFrame {
 
   bool operator==(const StackFrame&) const = default;
 };
-// The file of a frame that is a system call in which the thread was.
+// The file of a frame that is a system call in which the thread was, or the
+// work of the kernel that no call has asked for.
 inline constexpr std::string_view kKernelFile = "[kernel]";
+inline constexpr std::string_view kPageFault = "page fault or interrupt";
 // Stacks are found by the bytes of their frames.
 static_assert(sizeof(StackFrame) == 24);
 

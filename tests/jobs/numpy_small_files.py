@@ -4,6 +4,11 @@ import tempfile
 import time
 import numpy
 
+
+def load(path):
+    return numpy.fromfile(path, numpy.uint8)
+
+
 with tempfile.TemporaryDirectory() as folder:
     for i in range(500):
         numpy.zeros(64, numpy.uint8).tofile(f"{folder}/{i}.raw")
@@ -11,4 +16,4 @@ with tempfile.TemporaryDirectory() as folder:
     end = time.monotonic() + 6
     while time.monotonic() < end:
         for path in paths:
-            numpy.fromfile(path, numpy.uint8)
+            load(path)

@@ -67,5 +67,24 @@ TEST(FunctionFacts, SelfTimesAndTheUnknownSumToTheWhole) {
   EXPECT_NE(Find(code, "main", 2), nullptr) << "of another process";
 }
 
+TEST(FunctionFacts, WhatTheKernelDoesIsOfTheFunctionThatItIsDoneFor) {
+  const CodeFacts code = FactsOfText(R"(
+process 1 pid=10 name=tool start=0 end=1s exit=0
+thread 1 process=1 tid=10 start=0 end=1s
+frame 1 function=touch file=tool.c line=3
+frame 2 function="page fault or interrupt" file=[kernel]
+stack 1 frame=1
+stack 2 parent=1 frame=2
+sample 1ms thread=1 stack=1 weight=2ms
+sample 2ms thread=1 stack=2 weight=5ms
+)")
+                             .code;
+  ASSERT_NE(Find(code, "touch"), nullptr);
+  EXPECT_EQ(Find(code, "touch")->self_ns, 2'000'000u);
+  EXPECT_EQ(Find(code, "touch")->own_ns, 7'000'000u);
+  EXPECT_EQ(Find(code, "touch")->below, "page fault or interrupt");
+  EXPECT_EQ(Find(code, "page fault or interrupt")->own_ns, 0u);
+}
+
 }  // namespace
 }  // namespace sonde

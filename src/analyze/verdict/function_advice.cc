@@ -71,6 +71,17 @@ constexpr Known kKnown[] = {
       "malloc_consolidate"},
      "It allocates memory all the time: use buffers again, reserve at once, or "
      "try another allocator (LD_PRELOAD=libjemalloc.so.2)."},
+    {{"page fault"},
+     "Most of that is the kernel's, which gives the program pages of memory "
+     "that it touches for the first time: keep large buffers and use them "
+     "again instead of allocating new ones, or let malloc keep them "
+     "(MALLOC_TOP_PAD_=268435456, MALLOC_MMAP_THRESHOLD_=268435456)."},
+    {{"__send", "send", "__recv", "recv"},
+     "It sends or receives over the network: larger and fewer pieces, and "
+     "buffers that are used again, cost less of it."},
+    {{"__read", "read", "__pread", "pread", "__GI___read", "__libc_read"},
+     "It reads files by system calls: read larger pieces at once, or map the "
+     "file (mmap, numpy.memmap) instead of copying it."},
     {{"memcpy", "memmove", "memset", "__memmove", "__memcpy", "__memset"},
      "It copies memory: pass views instead of copies, and touch the data once, "
      "in pieces that fit the cache."},

@@ -19,8 +19,9 @@ constexpr double kMinShare = 0.05;
 constexpr double kMinAdvised = 0.2;
 // A native function with less of its caller's time is not worth a word.
 constexpr double kMinBelow = 0.25;
-constexpr std::string_view kAboutCpu[] = {
-    "cpu_bound", "one_core_bound", "interpreter_bound", "oversubscribed"};
+constexpr std::string_view kAboutCpu[] = {"cpu_bound", "one_core_bound",
+                                          "interpreter_bound", "oversubscribed",
+                                          "small_files"};
 
 // Where each thread stood longest, for at most this many.
 constexpr size_t kMostThreads = 4;
@@ -84,6 +85,9 @@ void PutWaitForDisk(const Facts& facts, Finding& finding) {
                      PhraseOf(wait.kind), FormatShare(share),
                      CallWaitPlace(wait)),
          facts.run.begin_ns, facts.run.end_ns});
+    if (const ProcessFacts* const p = facts.FindProcess(wait.process);
+        p != nullptr && finding.where.process == 0)
+      PutWhere(finding, *p);
     finding.where.function = wait.own.function;
     finding.where.file = wait.own.file;
     finding.where.line = wait.own.line;
@@ -170,10 +174,12 @@ void PutHotPlace(const Facts& facts, Finding& finding) {
                    CallBelow(*hottest)),
        facts.run.begin_ns, facts.run.end_ns});
   PutNumber(finding, "in_function", share, Unit::kShare);
+  if (finding.where.process == 0) PutWhere(finding, *process);
   finding.where.function = hottest->name;
   finding.where.file = hottest->file;
   finding.where.line = hottest->line;
-  if (share < kMinAdvised) return;
+  // What to do about many small reads is said.
+  if (share < kMinAdvised || finding.rule == "small_files") return;
   // What the rule could only ask for is known.
   if (const size_t at = finding.advice.find(kFindFunctions);
       at != std::string::npos)

@@ -25,6 +25,7 @@ sample 9s thread=1 stack=2 weight=4s waiting
   Finding f;
   f.rule = "checkpoint_stall";
   PutHotPlace(facts, f);
+  EXPECT_EQ(f.where.process, 1u) << "or nobody is shown the function";
   EXPECT_EQ(f.where.function, "save");
   EXPECT_EQ(f.where.line, 12u);
   ASSERT_EQ(f.evidence.size(), 1u);

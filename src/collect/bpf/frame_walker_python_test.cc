@@ -112,7 +112,7 @@ class Target {
 
   pid_t pid() const { return pid_; }
   bool Open() {
-    perf_event_attr attr = StackAttr(499, kPerfRegisters, true);
+    perf_event_attr attr = StackAttr(499, kPerfRegisters, true, 16 << 10);
     attr.sample_stack_user = 512;  // so that the rings hold a slow start
     for (const int cpu : cpus) {
       auto ring = PerfRing::Open(attr, pid_, cpu, 64);

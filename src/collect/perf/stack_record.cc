@@ -33,7 +33,7 @@ class Fields {
 }  // namespace
 
 perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel,
-                          bool wakes) {
+                          uint32_t copy_bytes, bool wakes) {
   perf_event_attr attr = {};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
@@ -43,7 +43,7 @@ perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel,
   attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = registers;
-  attr.sample_stack_user = kStackCopyBytes;
+  attr.sample_stack_user = copy_bytes;
   attr.exclude_kernel = with_kernel ? 0 : 1;
   attr.exclude_hv = 1;
   attr.exclude_callchain_kernel = 1;
@@ -70,6 +70,8 @@ std::optional<StackRecord> ParseStackRecord(std::string_view record,
   }
   if (header.type != PERF_RECORD_SAMPLE) return std::nullopt;
   StackRecord out;
+  out.in_kernel =
+      (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   uint64_t time = 0, abi = 0, copied = 0, used = 0;
   if (!in.Take(out.pid) || !in.Take(out.tid) || !in.Take(time) ||
       !in.Take(abi) || time > INT64_MAX || abi > PERF_SAMPLE_REGS_ABI_64)

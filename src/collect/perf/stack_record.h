@@ -14,14 +14,16 @@ namespace sonde {
 
 // How an event samples stacks: each thread of a tree, so many times in a second
 // of its CPU time. `registers` is perf_event_attr::sample_regs_user. Time in
-// the kernel is left out unless `with_kernel`, which wants rights. If `wakes`,
-// each sample wakes who waits for the event's descriptor.
+// the kernel is left out unless `with_kernel`, which wants rights. Of a stack,
+// `copy_bytes` are copied, fewer where it ends. If `wakes`, each sample wakes
+// who waits for the event's descriptor.
 perf_event_attr StackAttr(double hz, uint64_t registers, bool with_kernel,
-                          bool wakes = false);
+                          uint32_t copy_bytes, bool wakes = false);
 
-// Bytes of a stack that are copied, and what a sample takes in a ring.
-inline constexpr uint32_t kStackCopyBytes = 16 << 10;
-inline constexpr size_t kStackRecordBytes = kStackCopyBytes + 256;
+// What a sample takes in a ring.
+constexpr size_t StackRecordBytes(uint32_t copy_bytes) {
+  return copy_bytes + 256;
+}
 
 // A sample of such an event. Views lie in the record.
 struct StackRecord {
@@ -32,6 +34,9 @@ struct StackRecord {
   // In the kernel's order. Nothing if the thread has no 64-bit registers.
   std::optional<std::array<uint64_t, kRegisters>> registers;
   std::span<const uint8_t> stack;  // from the stack pointer upward
+  // The thread was in the kernel; registers and stack are those of the program
+  // all the same.
+  bool in_kernel = false;
 };
 
 // Nothing if the record is no such sample, or makes no sense. A BPF program may

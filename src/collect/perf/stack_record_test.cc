@@ -58,6 +58,22 @@ TEST(StackRecord, WhatTheKernelWritesIsRead) {
   EXPECT_EQ(lost, 0u);
 }
 
+TEST(StackRecord, TheKernelIsToldFromTheProgram) {
+  for (const uint16_t mode : {PERF_RECORD_MISC_USER, PERF_RECORD_MISC_KERNEL}) {
+    uint64_t lost = 0;
+    Record record = Sampled(PERF_SAMPLE_REGS_ABI_64);
+    record.Add(uint64_t{0});
+    std::string bytes(record.bytes());
+    perf_event_header header;
+    std::memcpy(&header, bytes.data(), sizeof(header));
+    header.misc = mode;
+    std::memcpy(bytes.data(), &header, sizeof(header));
+    const auto got = ParseStackRecord(bytes, lost);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->in_kernel, mode == PERF_RECORD_MISC_KERNEL);
+  }
+}
+
 TEST(StackRecord, AThreadOfTheKernelHasNoRegisters) {
   uint64_t lost = 0;
   Record record = Sampled(PERF_SAMPLE_REGS_ABI_NONE);

@@ -26,6 +26,11 @@ constexpr bool kUnwinds = false;
 #endif
 // 512 KiB for each CPU, fewer where the user may lock no more.
 constexpr size_t kPages = 128;
+// Frames of libraries that multiply, and the start of large programs, are
+// deeper than 16 KiB. What lies beyond is read later, if it is still there, so
+// who may lock as much as he wants has more copied at once.
+constexpr size_t kRootsPages = 256;
+constexpr uint32_t kCopyBytes = 16 << 10, kRootsCopyBytes = 48 << 10;
 // A ring must hold so many samples.
 constexpr size_t kFewestRecords = 2;
 constexpr int64_t kMostSeldomNs = 50 * kNsPerMs;
@@ -37,19 +42,20 @@ constexpr double kMostPerSecond = 2000, kFewestHz = 10;
 // where it is not known which part of the stack is that function's.
 constexpr size_t kFewWords = 128;
 constexpr int64_t kRestBySync = 50, kRestByReading = 20;
-// How long a Python may take to begin, and for how long it is young: it may end
-// soon, and what its samples say can only be read before.
+// How long a Python may take to begin, and for how long it is young: it or its
+// functions may be gone soon, and what its samples say can only be read before.
 constexpr int64_t kStartNs = kNsPerSec;
-constexpr int64_t kYoungNs = 250 * kNsPerMs, kYoungEveryNs = 10 * kNsPerMs;
+constexpr int64_t kYoungNs = 250 * kNsPerMs, kYoungEveryNs = 2 * kNsPerMs;
 constexpr size_t kMostOwed = 65536;
-constexpr size_t kMostFurtherBytes = 64 << 10, kFewFurtherBytes = 512;
+constexpr size_t kFurtherBytes = 64 << 10;
 
 // With time in the kernel, if that is allowed.
 Result<PerfRing> OpenRing(double hz, pid_t pid, int cpu, size_t pages,
-                          bool wakes, bool* with_kernel) {
+                          uint32_t copy_bytes, bool wakes, bool* with_kernel) {
   const auto open = [&] {
-    return PerfRing::Open(StackAttr(hz, kPerfRegisters, *with_kernel, wakes),
-                          pid, cpu, pages);
+    return PerfRing::Open(
+        StackAttr(hz, kPerfRegisters, *with_kernel, copy_bytes, wakes), pid,
+        cpu, pages);
   };
   if (!*with_kernel) return open();
   auto ring = open();
@@ -63,7 +69,8 @@ SourceState CheckNative() {
   if (!kUnwinds)
     return SourceState::Fails("this build reads stacks on x86-64 only", "");
   bool kernel = true;
-  const auto ring = OpenRing(199, ::getpid(), 0, 16, false, &kernel);
+  const auto ring =
+      OpenRing(199, ::getpid(), 0, 16, kCopyBytes, false, &kernel);
   if (!ring.ok()) return ExplainPerf(ring.error());
   return SourceState::Works(
       kernel ? "functions of native programs, by perf"
@@ -90,7 +97,10 @@ NativeSampler::NativeSampler(SampledRun& run)
       hz_(std::min(run.stacks_hz,
                    std::max(kFewestHz, kMostPerSecond /
                                            static_cast<double>(cpus_.size())))),
+      copy_bytes_(kCopyBytes),
       native_(run.out, files_) {
+  fault_.function = run.out.Intern(kPageFault);
+  fault_.file = run.out.Intern(kKernelFile);
   // Where the tree is not followed by perf, perf was not wanted or not allowed.
   if (run_.stacks_hz <= 0 || run_.stacks_by == StacksBy::kProc ||
       run_.tree.source() != "perf")
@@ -98,6 +108,7 @@ NativeSampler::NativeSampler(SampledRun& run)
   if (run_.stacks_by != StacksBy::kPerf) {
     auto made = FrameWalker::Make();
     if (made.ok()) walker_ = made.Take();
+    if (walker_) copy_bytes_ = kRootsCopyBytes;
   }
   if (const Status opened = Open(); !opened.ok()) {
     rings_.clear();
@@ -108,7 +119,7 @@ NativeSampler::NativeSampler(SampledRun& run)
   run_.native_stacks = true;
   period_ns_ = static_cast<int64_t>(1e9 / hz_);
   const auto records =
-      static_cast<int64_t>(rings_[0].bytes() / kStackRecordBytes);
+      static_cast<int64_t>(rings_[0].bytes() / StackRecordBytes(copy_bytes_));
   if (every_ns_ != kMostOftenNs)
     every_ns_ =
         std::clamp(records / 2 * period_ns_, kMostOftenNs, kMostSeldomNs);
@@ -127,9 +138,10 @@ Status NativeSampler::Open() {
   bool with_kernel = true;
   std::vector<int> fds;
   for (const int cpu : cpus_) {
-    auto ring = OpenRing(hz_, root, cpu, kPages, !walker_, &with_kernel);
+    auto ring = OpenRing(hz_, root, cpu, walker_ ? kRootsPages : kPages,
+                         copy_bytes_, !walker_, &with_kernel);
     if (!ring.ok()) return ring.error();
-    if (ring.value().bytes() < kFewestRecords * kStackRecordBytes)
+    if (ring.value().bytes() < kFewestRecords * StackRecordBytes(copy_bytes_))
       return Error{Error::Kind::kDenied,
                    "the user may not lock enough memory for samples"};
     fds.push_back(ring.value().fd());
@@ -161,15 +173,15 @@ std::vector<int> NativeSampler::look_fds() const {
 
 int64_t NativeSampler::next_look_ns() const {
   if (!walker_ || run_.paused) return next_ns_;
-  return std::min(
-      next_ns_, std::max(next_sync_ns_, WalkedChanged() ? 0 : next_ask_ns_));
+  return std::min(next_ns_,
+                  std::max(next_sync_ns_, WalkedChanged() ? 0 : next_ask_ns_));
 }
 
 void NativeSampler::Look(int64_t now_ns) {
   Drain(now_ns);
-  next_ns_ = now_ns + (now_ns < young_until_ns_
-                           ? std::min(every_ns_, kYoungEveryNs)
-                           : every_ns_);
+  next_ns_ =
+      now_ns + (now_ns < young_until_ns_ ? std::min(every_ns_, kYoungEveryNs)
+                                         : every_ns_);
 }
 
 void NativeSampler::Drain(int64_t now_ns) {
@@ -245,7 +257,7 @@ void NativeSampler::SyncWalked(int64_t now_ns) {
       Walk(at->second.pid, python.process, walked);
       walked.ask_every_ns =
           walked.states.size() == walked.threads.size() ? kNsPerSec
-          : changed ? kYoungEveryNs
+          : changed                                     ? kYoungEveryNs
                     : std::min(2 * walked.ask_every_ns, kNsPerSec);
       walked.next_ask_ns = now_ns + walked.ask_every_ns;
     }
@@ -325,6 +337,10 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
         frames_.push_back(
             native_.Of(stack_.frames[i], number, program->code.pid()));
     if (Starts(*program, sample.time_ns)) return;
+    // A function that makes system calls says by its name which. The processor
+    // leaves the place of the call in rcx.
+    if (record->in_kernel && registers[kRcx] != registers[kRip])
+      frames_.push_back(fault_);
     if (!frames_.empty()) sample.stack = run_.out.AddStack(frames_);
     if (!whole) sample.flags |= Sample::kApproximate;
   }
@@ -338,18 +354,15 @@ void NativeSampler::UnwindFurther(const StackRecord& record, Program& program) {
   const Registers registers = RegistersOfPerf(*record.registers);
   const uint64_t end = registers[kRsp] + record.stack.size();
   ProcessMemory memory(program.code.pid());
-  // The stack may end soon.
-  for (size_t more = kMostFurtherBytes; more >= kFewFurtherBytes; more /= 2) {
-    longer_.resize(record.stack.size() + more);
-    if (memory.Read(end, std::span(longer_).last(more)) != 0) continue;
-    std::copy(record.stack.begin(), record.stack.end(), longer_.begin());
-    unwinder_.Unwind(program.code, registers,
-                     StackCopy{registers[kRsp], longer_}, further_);
-    if (further_.end != UnwindEnd::kComplete) return;
-    std::swap(stack_, further_);
-    copy_ = longer_;
-    return;
-  }
+  longer_.resize(record.stack.size() + kFurtherBytes);
+  std::copy(record.stack.begin(), record.stack.end(), longer_.begin());
+  longer_.resize(record.stack.size() +
+                 memory.ReadSome(end, std::span(longer_).last(kFurtherBytes)));
+  unwinder_.Unwind(program.code, registers, StackCopy{registers[kRsp], longer_},
+                   further_);
+  if (further_.end != UnwindEnd::kComplete) return;
+  std::swap(stack_, further_);
+  copy_ = longer_;
 }
 
 NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
@@ -439,6 +452,8 @@ bool NativeSampler::MergePython(const StackRecord& record,
       python = parent->second.process.NameFrames(walk.frames, walk.whole,
                                                  walk.name_hash);
     exact = !python.approximate;
+    // What a program runs once, as the start of its modules, is soon gone.
+    if (!exact) young_until_ns_ = NowNs() + kYoungNs;
   } else if (process != nullptr) {
     const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
     auto read = process->Sample(

@@ -38,7 +38,8 @@ namespace sonde {
 //    frames (StackSampler), nor while it only starts: for a second, until it
 //    has its first.
 //  - What a thread does in the kernel counts for the function that called it
-//    where we may see that, and is not sampled where we may not.
+//    where we may see that, and is not sampled where we may not. What the
+//    function did not call, mostly faults of pages, is a frame of its own.
 //  - At most 2000 samples a second of all CPUs together, but ten of each. To
 //    read functions of Python takes 5 % of a core at most: where it would take
 //    more, samples are left out, and the next one of the thread stands for
@@ -68,7 +69,7 @@ class NativeSampler : public Gatherer {
     int64_t exec_ns = kNoTime;
     uint32_t copy_of = 0;  // as in ProcessTree::TaskState
     bool looks_like_python = false;
-    bool started = false;  // a function of Python was seen
+    bool started = false;                    // a function of Python was seen
     std::optional<Interpreter> interpreter;  // whose frames can be read
     bool same_tids = true;                   // as we number them
   };
@@ -105,6 +106,7 @@ class NativeSampler : public Gatherer {
   SampledRun& run_;
   const std::vector<int> cpus_;
   const double hz_;
+  uint32_t copy_bytes_;  // of a stack, with each sample
   std::vector<PerfRing> rings_;
   std::optional<FrameWalker> walker_;
   std::vector<FrameWalker::Walk> walks_;  // the last of each ring; tid 0: none
@@ -113,8 +115,8 @@ class NativeSampler : public Gatherer {
   uint64_t walked_pythons_ = 0;
   int64_t next_ask_ns_ = INT64_MAX;  // a process of `walked_`
   int64_t next_sync_ns_ = 0;         // not before
-  int64_t young_until_ns_ = 0;  // a Python has come that may soon be gone
-  int64_t next_read_ns_ = 0;  // of functions of Python
+  int64_t young_until_ns_ = 0;  // until then, what is seen may soon be gone
+  int64_t next_read_ns_ = 0;    // of functions of Python
   // Samples that were left out, until the next one of the thread: their time.
   std::unordered_map<uint32_t, uint64_t> owed_ns_;
   int64_t every_ns_ = INT64_MAX / 4;
@@ -133,6 +135,7 @@ class NativeSampler : public Gatherer {
   MergedStack merged_;
   std::vector<uint64_t> words_;
   std::vector<StackFrame> frames_;
+  StackFrame fault_;
   uint64_t lost_ = 0;
   int64_t lost_from_ns_ = kNoTime, lost_to_ns_ = kNoTime;
 };

@@ -23,13 +23,15 @@ constexpr int64_t kFindEveryNs = 150 * kNsPerMs;
 constexpr int64_t kLeastFindNs = kNsPerMs;
 constexpr int64_t kRestByCost = 50;  // at most 1/50 of the time
 constexpr int64_t kTellSleepNs = kNsPerSec;
+// PythonProcess::Sample() looks anew for threads that it did not know.
+constexpr int64_t kNewThreadNs = 3 * kNsPerSec / 2;
 constexpr size_t kAlwaysAsked = 32;
 // After these times a process that was no Python is looked at again: it may
 // have loaded one. What looks like a Python may only just be loading it.
 constexpr int64_t kTryAgainNs[] = {kNsPerSec / 2, 2 * kNsPerSec,
                                    10 * kNsPerSec};
 constexpr int64_t kTryPythonAgainNs[] = {
-    10 * kNsPerMs, 30 * kNsPerMs,  100 * kNsPerMs, kNsPerSec / 2,
+    10 * kNsPerMs, 30 * kNsPerMs, 100 * kNsPerMs, kNsPerSec / 2,
     kNsPerSec,     2 * kNsPerSec, 10 * kNsPerSec};
 
 // Reads this very process: whether the kernel allows the call at all.
@@ -246,16 +248,15 @@ void StackSampler::FindPythons(int64_t now_ns) {
 
 // Who comes is looked at at once: the process may not live for long.
 bool StackSampler::FindIsDue(int64_t now_ns) const {
-  return now_ns >= rest_find_ns_ && (now_ns >= next_find_ns_ ||
-                                     run_.tree.changes() != seen_changes_);
+  return now_ns >= rest_find_ns_ &&
+         (now_ns >= next_find_ns_ || run_.tree.changes() != seen_changes_);
 }
 
 int64_t StackSampler::next_look_ns() const {
   if (run_.stacks_hz <= 0 || run_.paused) return INT64_MAX;
-  const int64_t find_ns =
-      run_.tree.changes() != seen_changes_
-          ? rest_find_ns_
-          : std::max(next_find_ns_, rest_find_ns_);
+  const int64_t find_ns = run_.tree.changes() != seen_changes_
+                              ? rest_find_ns_
+                              : std::max(next_find_ns_, rest_find_ns_);
   for (const auto& [number, program] : programs_)
     if (program.python != nullptr) return std::min(find_ns, ticks_.next_ns());
   return find_ns;
@@ -343,6 +344,12 @@ bool StackSampler::ReadStacks(Program& program, int64_t now_ns) {
       const auto at = by_tid.find(thread->own_tid(buffer_));
       const PythonThread* const python =
           at == by_tid.end() ? nullptr : at->second;
+      // Its interpreter may not know it yet; then it is asked again.
+      if (sleeps && python == nullptr &&
+          now_ns - thread->since_ns() < kNewThreadNs) {
+        program.asleep = false;
+        continue;
+      }
       const uint32_t stack = StackOf(*thread, python, sleeps);
       const uint8_t flags =
           python != nullptr && (python->approximate || python->cut)

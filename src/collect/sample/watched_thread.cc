@@ -28,6 +28,7 @@ WatchedThread::WatchedThread(uint32_t number, pid_t pid, pid_t tid,
     : number_(number),
       pid_(pid),
       tid_(tid),
+      since_ns_(now_ns),
       asked_ns_(now_ns),
       told_ns_(now_ns) {}
 

@@ -29,6 +29,8 @@ class WatchedThread {
 
   uint32_t number() const { return number_; }
   pid_t tid() const { return tid_; }
+  // Since when it is watched.
+  int64_t since_ns() const { return since_ns_; }
   // As its process numbers it.
   pid_t own_tid(std::vector<char>& buffer);
 
@@ -73,7 +75,7 @@ class WatchedThread {
   ProcFile schedstat_, syscall_;
   bool asked_ = false;
   SchedStat last_;
-  int64_t asked_ns_, told_ns_;
+  int64_t since_ns_, asked_ns_, told_ns_;
   uint64_t ran_ns_ = 0;
   int64_t loose_ns_ = 0;  // slept, nobody knows where; below 0: told too soon
   uint64_t slept_ns_ = 0;

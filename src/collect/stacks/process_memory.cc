@@ -48,6 +48,31 @@ int ProcessMemory::ReadPieces(std::span<const Piece> pieces) {
   return 0;
 }
 
+size_t ProcessMemory::ReadSome(uint64_t address, std::span<uint8_t> out) {
+  constexpr size_t kPage = 4096, kAtOnce = 256;
+  size_t done = 0;
+  while (done < out.size()) {
+    // The kernel may end a reading only between two pieces.
+    iovec from[kAtOnce];
+    size_t count = 0, bytes = 0;
+    while (count < kAtOnce && done + bytes < out.size()) {
+      const uint64_t at = address + done + bytes;
+      const size_t size =
+          std::min<size_t>(kPage - at % kPage, out.size() - done - bytes);
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): an address over there
+      from[count++] = {reinterpret_cast<void*>(at), size};
+      bytes += size;
+    }
+    if (!Pay(bytes)) return done;
+    const iovec to = {out.data() + done, bytes};
+    const ssize_t n = ::process_vm_readv(pid_, &to, 1, from, count, 0);
+    if (n <= 0) return done;
+    done += static_cast<size_t>(n);
+    if (static_cast<size_t>(n) < bytes) return done;
+  }
+  return done;
+}
+
 std::optional<uint64_t> ProcessMemory::Word(uint64_t address) {
   uint8_t bytes[8];
   if (Read(address, bytes) != 0) return std::nullopt;

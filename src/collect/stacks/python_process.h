@@ -66,8 +66,8 @@ class PythonProcess {
 
   // Errors as of FindPython().
   static Result<PythonProcess> Find(pid_t pid);
-  // The same in a process that this one has forked. Much cheaper than Find(). An
-  // Error of kind kNotFound if that process runs another program by now.
+  // The same in a process that this one has forked. Much cheaper than Find().
+  // An Error of kind kNotFound if that process runs another program by now.
   Result<PythonProcess> InCopy(pid_t pid) const;
   // For tests: whatever lies at these addresses.
   PythonProcess(ProcessMemory memory, FoundPython python)

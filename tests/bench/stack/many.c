@@ -1,6 +1,6 @@
-// many SECONDS: two processes whose stacks are hardly ever the same twice: each of 20
-// calls is of one of two functions, by the bits of a random number. Prints the CPU
-// time of both.
+// many SECONDS: two processes whose stacks are hardly ever the same twice: each
+// of 20 calls is of one of two functions, by the bits of a random number.
+// Prints the CPU time of both.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
-// pauses SECONDS: runs, and looks for gaps of more than 100 us in its own time in
-// which it did not wait for a core. Prints the share of its time that they are, and
-// its CPU time.
+// pauses SECONDS: runs, and looks for gaps of more than 100 us in its own time
+// in which it did not wait for a core. Prints the share of its time that they
+// are, and its CPU time.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
