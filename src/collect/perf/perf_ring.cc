@@ -116,13 +116,13 @@ std::string_view PerfRing::Join(uint64_t at, size_t length) {
   return {joined_.data(), length};
 }
 
-uint64_t PerfRing::Drain(
-    const std::function<void(std::string_view record)>& take) {
-  const uint64_t head = __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
-  uint64_t tail = page_->data_tail;
-  if (head == tail) return 0;
-  uint64_t unreadable = 0;
-  while (tail != head) {
+uint64_t PerfRing::Head() const {
+  return __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
+}
+
+// Returns how many records could not be read.
+uint64_t PerfRing::Walk(uint64_t head, const Taker& take) {
+  for (uint64_t tail = page_->data_tail; tail != head;) {
     const uint64_t at = tail & (size_ - 1);
     const uint64_t left = head - tail;
     uint16_t length = 0;
@@ -130,17 +130,26 @@ uint64_t PerfRing::Drain(
     if (left >= kHeader && left <= size_ && at % kHeader == 0)
       std::memcpy(&length, data_ + at + offsetof(perf_event_header, size),
                   sizeof(length));
-    if (length < kHeader || length % 8 != 0 || length > left) {
-      // Not what the kernel writes. Nothing up to the head can be trusted.
-      ++unreadable;
-      tail = head;
-      break;
-    }
+    // Not what the kernel writes. Nothing up to the head can be trusted.
+    if (length < kHeader || length % 8 != 0 || length > left) return 1;
     take(Join(at, length));
     tail += length;
   }
-  __atomic_store_n(&page_->data_tail, tail, __ATOMIC_RELEASE);
+  return 0;
+}
+
+uint64_t PerfRing::Drain(const Taker& take) {
+  const uint64_t head = peeked_.value_or(Head());
+  peeked_.reset();
+  if (head == page_->data_tail) return 0;
+  const uint64_t unreadable = Walk(head, take);
+  __atomic_store_n(&page_->data_tail, head, __ATOMIC_RELEASE);
   return unreadable;
+}
+
+void PerfRing::Peek(const Taker& take) {
+  peeked_ = Head();
+  Walk(*peeked_, take);
 }
 
 }  // namespace sonde

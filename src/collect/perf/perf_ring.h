@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -61,20 +62,27 @@ class PerfRing {
   // What to add to the times in records to get those of our clock.
   int64_t offset_ns() const { return offset_ns_; }
 
+  using Taker = std::function<void(std::string_view record)>;
   // Calls `take` with each record that was written since the last call: its
   // perf_event_header and what follows, valid until `take` returns. Returns how
   // many records could not be read.
-  uint64_t Drain(const std::function<void(std::string_view record)>& take);
+  uint64_t Drain(const Taker& take);
+  // Calls `take` with each record that the next Drain() will have, which is
+  // then none that is written later.
+  void Peek(const Taker& take);
 
  private:
+  uint64_t Head() const;
+  uint64_t Walk(uint64_t head, const Taker& take);
   PerfRing(Fd fd, void* memory, size_t size, int64_t offset_ns);
   std::string_view Join(uint64_t at, size_t length);
 
   Fd fd_;
   perf_event_mmap_page* page_ = nullptr;
   const char* data_ = nullptr;
-  uint64_t size_ = 0;         // of data_, a power of two
-  int64_t offset_ns_ = 0;     // from the machine's clock to ours
+  uint64_t size_ = 0;               // of data_, a power of two
+  int64_t offset_ns_ = 0;           // from the machine's clock to ours
+  std::optional<uint64_t> peeked_;  // up to here
   std::vector<char> joined_;  // a record that the end of the ring cut in two
 };
 

@@ -86,6 +86,24 @@ TEST_F(PerfRingTest, JoinsARecordThatTheEndCutsInTwo) {
   }
 }
 
+TEST_F(PerfRingTest, WhatWasPeekedAtIsWhatTheNextDrainHas) {
+  Put(Record(24, 'a'));
+  Records peeked;
+  const auto peek = [&] {
+    ring_.Peek([&](std::string_view record) { peeked.emplace_back(record); });
+  };
+  peek();
+  EXPECT_EQ(peeked, Records{Record(24, 'a')});
+  Put(Record(16, 'b'));
+  EXPECT_EQ(Drain(), 0u);
+  EXPECT_EQ(seen_, peeked) << "what came later is left for later";
+  EXPECT_EQ(Drain(), 0u);
+  EXPECT_EQ(seen_, (Records{Record(24, 'a'), Record(16, 'b')}));
+  Put(Record(64, '0', 0));
+  peek();
+  EXPECT_EQ(Drain(), 1u) << "counted once";
+}
+
 TEST_F(PerfRingTest, TheLargestRecordPasses) {
   const std::string largest = Record(65528, 'z');
   for (const uint64_t begin : {uint64_t{0}, uint64_t{size_ - 32768}}) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/time.h"
 #include "collect/proc/pids.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
@@ -113,6 +114,8 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
     // One that was already there at the first look has run since its start.
     const int64_t since_ns =
         fresh && number != 1 ? model_.tasks().at(number).row.start_ns : now_ns;
+    // Later than `now_ns`: the file was read after that.
+    seen.exec_seen_ns = NowNs();
     model_.Apply(Record(TaskRecord::Kind::kExec, since_ns, pid, pid, comm));
   } else if (comm != seen.comm) {
     model_.Apply(Record(TaskRecord::Kind::kComm, now_ns, pid, pid, comm));
@@ -122,6 +125,19 @@ bool ProcScan::Look(uint32_t number, int64_t now_ns) {
   if (stat->threads != 1 || live.threads.size() != 1)
     AddThreads(live, now_ns, true);
   return true;
+}
+
+void ProcScan::NoteExec(pid_t pid, int64_t at_ns, std::string_view comm) {
+  const TreeModel::Task* const task = model_.FindPid(pid);
+  if (task == nullptr || at_ns <= task->exec_ns) return;
+  const auto seen = seen_.find(task->row.number);
+  if (seen == seen_.end() || at_ns <= seen->second.exec_seen_ns) return;
+  const auto stat = ParseProcessStat(
+      ReadOnce(fmt::format("/proc/{}/stat", pid).c_str(), buffer_));
+  if (!stat || stat->start_ticks != seen->second.start_ticks) return;
+  seen->second.start_stack = stat->start_stack;
+  seen->second.comm = stat->comm.substr(0, 15);
+  model_.Apply(Record(TaskRecord::Kind::kExec, at_ns, pid, pid, comm));
 }
 
 void ProcScan::AddThreads(const ProcessTree::Live& live, int64_t now_ns,

@@ -21,12 +21,17 @@ class ProcScan {
   // Adds children and threads of any process that the model does not know.
   // Takes nothing away.
   void AddMissing(int64_t now_ns);
+  // A process became another program at this time, which is not taken for one
+  // more exec later. Nothing if no such process is known, or was seen to exec
+  // since then.
+  void NoteExec(pid_t pid, int64_t at_ns, std::string_view comm);
 
  private:
   struct Seen {
     uint64_t start_ticks = 0;
     uint64_t start_stack = 0;
     std::string comm;
+    int64_t exec_seen_ns = INT64_MIN;  // when a look last told of an exec
   };
 
   bool Look(uint32_t number, int64_t now_ns);

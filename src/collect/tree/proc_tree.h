@@ -23,6 +23,9 @@ class ProcTree : public ModelTree {
   std::vector<int> wake_fds() const override { return {}; }
   void Poll(int64_t now_ns) override;
   void RootEnded(int64_t now_ns, int wait_status, const rusage& usage) override;
+  void NoteExec(pid_t pid, int64_t at_ns, std::string_view comm) override {
+    scan_.NoteExec(pid, at_ns, comm);
+  }
   void Stop(int64_t now_ns) override;
   std::string source() const override { return "proc"; }
   std::vector<NotCollected> not_collected() const override { return {why_}; }

@@ -109,7 +109,13 @@ class ProcessTree : public Gatherer {
     (void)process, (void)at_ns;
   }
 
-  // By number. Valid until the next Poll().
+  // It is known by other means that the process became another program at this
+  // time. Changes nothing if that is known already.
+  virtual void NoteExec(pid_t pid, int64_t at_ns, std::string_view comm) {
+    (void)pid, (void)at_ns, (void)comm;
+  }
+
+  // By number. Valid until the next Poll() or NoteExec().
   virtual const std::map<uint32_t, Live>& live() const = 0;
   // Grows whenever live() has changed, or one of them has become another
   // program: a reader that saw this number has seen all.

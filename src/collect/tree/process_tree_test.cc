@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/time.h"
+#include "collect/proc/proc_file.h"
 #include "collect/tree/proc_tree.h"
 #include "collect/tree/watch_target.h"
 #include "tools/trace_contents.h"
@@ -200,6 +201,52 @@ TEST(ProcessTree, WhatWeStartedOurselvesIsNotWatched) {
   ::waitpid(child, nullptr, 0);
   ::close(told[0]);
   ::close(told[1]);
+}
+
+TEST(ProcessTree, AnExecThatSomebodyTellsOfIsNotFoundASecondTime) {
+  int told[2], gate[2];
+  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(gate), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    char byte;
+    ::dup2(told[1], 1);
+    for (const int fd : {told[0], told[1], gate[1]}) ::close(fd);
+    if (::read(gate[0], &byte, 1) == 1)
+      ::execl("/bin/sh", "sh", "-c", "echo; exec sleep 100", nullptr);
+    ::_exit(127);
+  }
+  auto bytes = std::make_shared<std::string>();
+  const auto out = TraceWriter::CreateInMemory({}, bytes);
+  const auto tree = ProcessTree::Follow(child, *out, {.use_perf = false});
+  EXPECT_EQ(tree->FindPid(child)->exec_ns, kNoTime);
+  const int64_t at_ns = NowNs();
+  char byte = 0;
+  ASSERT_EQ(::write(gate[1], &byte, 1), 1);
+  ASSERT_EQ(::read(told[0], &byte, 1), 1);
+  const auto comm = [&] {
+    return ReadText("/proc/" + std::to_string(child) + "/comm");
+  };
+  while (comm() != "sleep\n") ::usleep(1000);
+  const int64_t second_ns = NowNs();
+  tree->NoteExec(child, at_ns, "sh");
+  EXPECT_EQ(tree->FindPid(child)->exec_ns, at_ns);
+  tree->NoteExec(child, second_ns, "sleep");
+  tree->NoteExec(child, at_ns, "sh");
+  tree->NoteExec(1, second_ns, "init");
+  const uint64_t changes = tree->changes();
+  tree->Poll(NowNs() + kNsPerSec);
+  EXPECT_EQ(tree->FindPid(child)->exec_ns, second_ns);
+  EXPECT_EQ(tree->changes(), changes);
+  tree->Stop(NowNs());
+  ASSERT_TRUE(out->Close().ok());
+  const auto rows = TraceContents::OfBytes(bytes).processes;
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows.begin()->second.execs, 2u);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  for (const int fd : {told[0], told[1], gate[0], gate[1]}) ::close(fd);
 }
 
 }  // namespace
