@@ -1,10 +1,7 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -14,7 +11,6 @@
 #include "cli/record_options.h"
 #include "cli/stack_text.h"
 #include "cli/summary.h"
-#include "collect/session/gatherers.h"
 #include "collect/session/launcher.h"
 #include "collect/session/session.h"
 #include "collect/session/session_dir.h"
@@ -73,45 +69,9 @@ constexpr int kNotFound = 127;
 struct RunArgs {
   RecordArgs record;
   bool wait_tree = false, no_perf = false, help = false;
-  std::string stacks_by;
   std::vector<std::string> command;
   SessionOptions options;
 };
-
-// The way to sample stacks that was asked for, if it works here: who asks for
-// one does not want another.
-Result<StacksBy> CheckStacksBy(const RunArgs& run) {
-  if (run.options.recording.stacks_hz <= 0)
-    return Error{Error::Kind::kUsage,
-                 "run: --stacks-by goes with stacks, and they are off"};
-  struct Way {
-    StacksBy by;
-    const char* source;  // of `sonde doctor`
-  };
-  constexpr Way kWays[] = {{StacksBy::kProc, "stacks"},
-                           {StacksBy::kPerf, "native stacks"},
-                           {StacksBy::kBpf, "exact Python stacks"}};
-  for (const Way& way : kWays) {
-    if (run.stacks_by != NameOf(way.by)) continue;
-    if (run.no_perf && way.by != StacksBy::kProc)
-      return Error{Error::Kind::kUsage,
-                   "run: --stacks-by " + run.stacks_by +
-                       " and --no-perf exclude each other"};
-    for (const SourceInfo* const source : Sources()) {
-      if (std::string_view(source->name) != way.source) continue;
-      if (const SourceState state = source->check(); !state.works)
-        return Error{Error::Kind::kUnsupported,
-                     fmt::format("run: --stacks-by {} does not work here: {}",
-                                 run.stacks_by, state.why),
-                     state.cure};
-    }
-    return way.by;
-  }
-  return Error{Error::Kind::kUsage,
-               "run: --stacks-by is proc, perf or bpf, not '" +
-                   Printable(run.stacks_by) + "'",
-               "without it, the best way that works here is taken"};
-}
 
 Result<RunArgs> Parse(const Args& args) {
   RunArgs run;
@@ -119,7 +79,6 @@ Result<RunArgs> Parse(const Args& args) {
   AddRecordOptions(app, run.record);
   app.add_flag("--wait-tree", run.wait_tree);
   app.add_flag("--no-perf", run.no_perf);
-  app.add_option("--stacks-by", run.stacks_by);
   const RecordWords words = SplitWords(args, app);
   // One that is not ours is most often the command's, written before it.
   if (words.unknown)
@@ -138,9 +97,11 @@ Result<RunArgs> Parse(const Args& args) {
   TRY(run.options, CheckRecordArgs(run.record, "run"));
   run.options.recording.command = run.command;
   run.options.recording.use_perf = !run.no_perf;
-  if (!run.stacks_by.empty()) {
-    TRY(run.options.recording.stacks_by, CheckStacksBy(run));
-  }
+  if (run.no_perf && !run.record.stacks_by.empty() &&
+      run.options.recording.stacks_by != StacksBy::kProc)
+    return Error{Error::Kind::kUsage, "run: --stacks-by " +
+                                          run.record.stacks_by +
+                                          " and --no-perf exclude each other"};
   run.options.wait_tree = run.wait_tree;
   return run;
 }

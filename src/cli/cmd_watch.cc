@@ -51,6 +51,9 @@ the processes; then sonde says what limits them.
   --rate HZ          samples a second, 0.1 to 1000 (default: 10)
   --stacks HZ|off    look so often where in their code programs are,
                      1 to 1000 (default: 199; of the whole machine: off)
+  --stacks-by HOW    proc: Python only, by reading its memory; perf: native code
+                     too; bpf: Python at the very moment of a sample, as root
+                     (default: the last of these that works here)
   --max-size SIZE    limit of the trace, e.g. 500M; the oldest detail goes first
   --quiet            print nothing but errors
   --args             record the whole command lines of processes

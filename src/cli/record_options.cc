@@ -1,12 +1,16 @@
 #include "cli/record_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <string_view>
 
 #include "base/text.h"
 #include "base/time.h"
+#include "collect/session/gatherers.h"
 
 namespace sonde {
 namespace {
@@ -80,6 +84,37 @@ Result<SessionLife> LifeOf(const RecordArgs& args, const std::string& verb) {
   return life;
 }
 
+// The way to sample stacks that was asked for, if it works here: who asks for
+// one does not want another.
+Result<StacksBy> StacksByOf(const RecordArgs& args, const std::string& verb) {
+  if (args.stacks == "off")
+    return Error{Error::Kind::kUsage,
+                 verb + ": --stacks-by goes with stacks, and they are off"};
+  struct Way {
+    StacksBy by;
+    const char* source;  // of `sonde doctor`
+  };
+  constexpr Way kWays[] = {{StacksBy::kProc, "stacks"},
+                           {StacksBy::kPerf, "native stacks"},
+                           {StacksBy::kBpf, "exact Python stacks"}};
+  for (const Way& way : kWays) {
+    if (args.stacks_by != NameOf(way.by)) continue;
+    for (const SourceInfo* const source : Sources()) {
+      if (std::string_view(source->name) != way.source) continue;
+      if (const SourceState state = source->check(); !state.works)
+        return Error{Error::Kind::kUnsupported,
+                     fmt::format("{}: --stacks-by {} does not work here: {}",
+                                 verb, args.stacks_by, state.why),
+                     state.cure};
+    }
+    return way.by;
+  }
+  return Wrong(verb,
+               "--stacks-by is proc, perf or bpf, not '" +
+                   Printable(args.stacks_by) + "'",
+               "without it, the best way that works here is taken");
+}
+
 // Whether the word behind this option is its value.
 bool TakesValue(const CLI::App& app, const std::string& word) {
   const CLI::Option* const option = app.get_option_no_throw(word);
@@ -118,6 +153,7 @@ void AddRecordOptions(CLI::App& app, RecordArgs& args) {
   app.add_option("-o,--output", args.output);
   app.add_option("--rate", args.rate_hz);
   app.add_option("--stacks", args.stacks);
+  app.add_option("--stacks-by", args.stacks_by);
   app.add_option("--max-size", args.max_size);
   app.add_option("-t,--for", args.time);
   app.add_option("--delay", args.delay);
@@ -154,6 +190,9 @@ Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
                        Printable(args.stacks) + "'",
                    "--stacks 199");
     options.recording.stacks_hz = hz;
+  }
+  if (!args.stacks_by.empty()) {
+    TRY(options.recording.stacks_by, StacksByOf(args, verb));
   }
   options.recording.rate_hz = args.rate_hz;
   options.recording.find_steady = args.delay == kAuto;

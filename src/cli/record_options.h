@@ -18,6 +18,7 @@ struct RecordArgs {
   std::string output, max_size, time, delay, stop_file, hang;
   double rate_hz = 10;
   std::string stacks = "199";  // looks a second, or "off"
+  std::string stacks_by;       // "": the best way that works here
   bool force = false, quiet = false;
   bool all_args = false, environment = false;
 };
@@ -34,8 +35,8 @@ struct RecordWords {
 };
 RecordWords SplitWords(const Args& args, const CLI::App& app);
 
-// All of SessionOptions that they say. An Error of kind kUsage, beginning with
-// `verb`, if one makes no sense.
+// All of SessionOptions that they say. An Error, beginning with `verb`, if one
+// makes no sense, or asks for a way to sample stacks that does not work here.
 Result<SessionOptions> CheckRecordArgs(const RecordArgs& args,
                                        const std::string& verb);
 

@@ -5,65 +5,15 @@ The Pythons are those of stacks.py, each by perf and by BPF. Fault 17: the memor
 of a target is read.
 """
 
-import json
 import os
 import subprocess
 import textwrap
 
 from common import Runner, Skip, equal, true
 from python_versions import pythons
+from stack_programs import LIBRARY, PROGRAM, check_mixed, folded, told
 
 run = Runner()
-
-# Python calls C, which calls Python, which calls C, which burns. outer and
-# inner burn as 1 : 2; plain burns without C.
-LIBRARY = textwrap.dedent('''\
-    #include <time.h>
-    static volatile unsigned sink;
-    static double used() {
-      struct timespec t;
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-      return t.tv_sec + t.tv_nsec / 1e9;
-    }
-    __attribute__((noinline)) void burner(double seconds) {
-      for (double end = used() + seconds; used() < end;)
-        for (unsigned i = 0; i < 20000; ++i) sink += i;
-      sink += 1;
-    }
-    __attribute__((noinline)) void calls_back(void (*back)(void)) {
-      back();
-      sink += 1;
-    }
-    ''')
-PROGRAM = textwrap.dedent('''\
-    import ctypes, sys, time
-    lib = ctypes.CDLL(sys.argv[1])
-    lib.burner.argtypes = [ctypes.c_double]
-    CALL = ctypes.CFUNCTYPE(None)
-
-    @CALL
-    def inner():
-        lib.burner(0.020)
-
-    def outer():
-        lib.burner(0.010)
-        lib.calls_back(inner)
-
-    def plain():
-        end = time.process_time() + 0.010
-        x = 0
-        while time.process_time() < end:
-            for i in range(100): x += i
-
-    def main():
-        end = time.process_time() + 2
-        while time.process_time() < end:
-            outer()
-            plain()
-
-    main()
-    print("done")
-    ''')
 
 
 def made(name, text):
@@ -95,64 +45,10 @@ def record(python, by, *words, before=(), status=0):
     return trace, done
 
 
-def told(trace):
-    return json.loads(subprocess.run([run.sonde, "report", "--json", trace],
-                                     stdout=subprocess.PIPE, check=True).stdout)
-
-
-def folded(trace):
-    """[([function ...] from the outermost on, weight)], threads left out"""
-    text = subprocess.run([run.sonde, "export", trace, "--to", "folded", "-o", "-"],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True, check=True).stdout
-    out = []
-    for line in text.splitlines():
-        stack, _, weight = line.rpartition(" ")
-        names = [part.partition(" (")[0] for part in stack.split(";")[2:]]
-        out.append((names, int(weight)))
-    return out
-
-
-def in_order(names, wanted):
-    """Whether `wanted` stand in `names` in this order."""
-    rest = iter(names)
-    return all(one in rest for one in wanted)
-
-
-def check(trace, by, least_right):
-    json_told = told(trace)
-    sampling = json_told["sampling"]
-    equal("by", sampling["by"], by)
-    burns = wrong = 0
-    weight = {"outer": 0, "inner": 0, "plain": 0}
-    for names, ns in folded(trace):
-        names = [name.split(".")[-1] for name in names]
-        python = [n for n in names if n in weight]
-        if python:
-            weight[python[-1]] += ns
-        if "burner" not in names:
-            continue
-        burns += ns
-        deep = in_order(names, ["main", "outer", "calls_back", "inner", "burner"])
-        flat = in_order(names, ["main", "outer", "burner"]) and "inner" not in names
-        wrong += 0 if deep or flat else ns
-    true(f"hardly any sample in C: {burns}", burns > 0.9e6)
-    true(f"{wrong} of {burns} us in wrong order", wrong <= (1 - least_right) * burns)
-    whole = sum(weight.values())
-    for name, part in (("outer", 1 / 4), ("inner", 2 / 4), ("plain", 1 / 4)):
-        got = weight[name] / whole
-        true(f"{name} has {got:.3f}, not {part:.3f}", abs(got - part) < 0.08)
-    own = {f["function"].split(".")[-1]: f["own_ns"] for f in json_told["functions"]}
-    # A thread that ran on before it was read has a stack without Python.
-    left = own.get("burner", 0) / 1000
-    true(f"C has {left} of {burns} us of its own", left <= (1 - least_right) * burns)
-    return sampling
-
-
 def mixed(python, by):
     trace, done = record(python, by, made("mixed.py", PROGRAM), library())
     equal("output", done.stdout, "done\n")
-    sampling = check(trace, by, least_right=0.97)
+    sampling = check_mixed(run, trace, by, least_right=0.97)
     if by == "bpf":
         true(f"approximate: {sampling}",
              sampling["approximate"] <= 0.05 * sampling["samples"])
@@ -173,11 +69,11 @@ def by_bpf(python):
 
 def by_proc():
     trace, _ = record("/usr/bin/python3", "proc", made("mixed.py", PROGRAM), library())
-    sampling = told(trace)["sampling"]
+    sampling = told(run, trace)["sampling"]
     equal("by", sampling["by"], "proc")
     true("no native functions",
-         all(f["language"] != "native" for f in told(trace)["functions"]))
-    true("inner", any("inner" in names for names, _ in folded(trace)))
+         all(f["language"] != "native" for f in told(run, trace)["functions"]))
+    true("inner", any("inner" in names for names, _ in folded(run, trace)))
 
 
 def forked_workers():
@@ -195,7 +91,7 @@ def forked_workers():
         ''')
     trace, _ = record("/usr/bin/python3", "", made("workers.py", text))
     by = {}
-    for f in told(trace)["functions"]:
+    for f in told(run, trace)["functions"]:
         if f["function"] == "burn":
             by[f["process"]] = f["own_ns"]
     equal("workers", len(by), 4)
@@ -213,7 +109,7 @@ def a_python_that_becomes_itself_again(by):
         if left: os.execv(sys.executable, [sys.executable, __file__, str(left - 1)])
         ''')
     trace, _ = record("/usr/bin/python3", by, made("again.py", text), "4")
-    json_told = told(trace)
+    json_told = told(run, trace)
     own = sum(f["own_ns"] for f in json_told["functions"] if f["function"] == "burn")
     true(f"burn has {own} of 3.5 s", own > 0.6 * 3.5e9)
     sampling = json_told["sampling"]
@@ -226,7 +122,7 @@ def seldom_ticks():
     subprocess.run([run.sonde, "run", "--force", "--quiet", "--rate", "0.1", "-o", trace,
                     "--", "/usr/bin/python3", made("mixed.py", PROGRAM), library()],
                    check=True, stdout=subprocess.DEVNULL, timeout=120)
-    sampling = told(trace)["sampling"]
+    sampling = told(run, trace)["sampling"]
     true(f"sampled {sampling}", sampling and sampling["sampled_ns"] > 1.2e9)
 
 
@@ -242,7 +138,7 @@ def what_does_not_work_here_is_refused():
     true(done.stderr, "does not work here" in done.stderr and done.stdout == "")
     trace, done = record("/usr/bin/python3", "", made("mixed.py", PROGRAM), library(),
                          before=nobody)
-    check(trace, "perf", least_right=0.95)
+    check_mixed(run, trace, "perf", least_right=0.95)
 
 
 def every_python_is_here():

@@ -11,42 +11,9 @@ import subprocess
 import textwrap
 
 from common import Runner, Skip, equal, true, wait_for
+from stack_programs import SHARES, check_shares
 
 run = Runner()
-
-# Three functions that use CPU time as 1 : 2 : 3, whoever else uses the core.
-SHARES = textwrap.dedent('''\
-    #include <stdio.h>
-    #include <stdlib.h>
-    #include <time.h>
-
-    static double used() {
-      struct timespec t;
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-      return t.tv_sec + t.tv_nsec / 1e9;
-    }
-    static volatile unsigned sink;
-    static inline __attribute__((always_inline)) void burn(double seconds) {
-      for (double end = used() + seconds; used() < end;)
-        for (unsigned i = 0; i < 20000; ++i) sink += i;
-    }
-    extern "C" {
-    __attribute__((noinline)) void one() { burn(0.010); sink += 1; }
-    __attribute__((noinline)) void two() { burn(0.020); sink += 1; }
-    __attribute__((noinline)) void three(int deep) {
-      if (deep == 0) burn(0.030); else three(deep - 1);
-      sink += 1;
-    }
-    __attribute__((noinline)) void work(double seconds) {
-      for (double end = used() + seconds; used() < end;) { one(); two(); three(5); }
-    }
-    }
-    int main(int argc, char** argv) {
-      work(atof(argv[1]));
-      puts("done");
-      return 3;
-    }
-    ''')
 
 
 def build(name, *flags):
@@ -74,16 +41,6 @@ def record(*words, options=(), status=3, before=()):
     told = json.loads(subprocess.run([run.sonde, "report", "--json", trace],
                                      stdout=subprocess.PIPE, check=True).stdout)
     return told, done.stdout
-
-
-def check_shares(told, least=0.7, names=("one", "two", "three")):
-    total = {f["function"]: f for f in told["functions"]}
-    own = [total.get(name, {}).get("total_share", 0) for name in names]
-    true(f"hardly anything was sampled: {own}", sum(own) > least)
-    for name, share, part in zip(names, own, (1 / 6, 2 / 6, 3 / 6)):
-        got = share / sum(own)
-        true(f"{name} has {got:.3f}, not {part:.3f}", abs(got - part) < 0.08)
-    return total
 
 
 def lines_and_inlined_functions():

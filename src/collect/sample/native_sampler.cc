@@ -1,8 +1,7 @@
 #include "collect/sample/native_sampler.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,79 +12,39 @@
 #include "base/time.h"
 #include "collect/perf/stack_record.h"
 #include "collect/proc/proc_file.h"
-#include "collect/proc/process_files.h"
 #include "collect/sample/stack_sampler.h"
+#include "collect/tree/task_events.h"
 
 namespace sonde {
 namespace {
 
-#if defined(__x86_64__)
-constexpr bool kUnwinds = true;
-#else
-constexpr bool kUnwinds = false;
-#endif
-// 512 KiB for each CPU, fewer where the user may lock no more.
-constexpr size_t kPages = 128;
-// Frames of libraries that multiply, and the start of large programs, are
-// deeper than 16 KiB. What lies beyond is read later, if it is still there, so
-// who may lock as much as he wants has more copied at once.
-constexpr size_t kRootsPages = 256;
-constexpr uint32_t kCopyBytes = 16 << 10, kRootsCopyBytes = 48 << 10;
-// A ring must hold so many samples.
-constexpr size_t kFewestRecords = 2;
 constexpr int64_t kMostSeldomNs = 50 * kNsPerMs;
-constexpr int64_t kMostOftenNs = 5 * kNsPerMs;
 // Samples of all CPUs together, 20 us each: on large machines each CPU has
 // fewer.
 constexpr double kMostPerSecond = 2000, kFewestHz = 10;
 // Words of a stack in which the function of Python that ran is looked for,
 // where it is not known which part of the stack is that function's.
 constexpr size_t kFewWords = 128;
-constexpr int64_t kRestBySync = 50, kRestByReading = 20;
-// How long a Python may take to begin, and for how long it is young: it or its
-// functions may be gone soon, and what its samples say can only be read before.
+constexpr int64_t kRestByReading = 20;
+// How long a Python may take to begin.
 constexpr int64_t kStartNs = kNsPerSec;
-constexpr int64_t kYoungNs = 250 * kNsPerMs, kYoungEveryNs = 2 * kNsPerMs;
 constexpr size_t kMostOwed = 65536;
 constexpr size_t kFurtherBytes = 64 << 10;
 
-// With time in the kernel, if that is allowed.
-Result<PerfRing> OpenRing(double hz, pid_t pid, int cpu, size_t pages,
-                          uint32_t copy_bytes, bool wakes, bool* with_kernel) {
-  const auto open = [&] {
-    return PerfRing::Open(
-        StackAttr(hz, kPerfRegisters, *with_kernel, copy_bytes, wakes), pid,
-        cpu, pages);
-  };
-  if (!*with_kernel) return open();
-  auto ring = open();
-  if (ring.ok()) return ring;
-  *with_kernel = false;
-  return open();
+size_t MostEvents() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return MostStackEvents(limit.rlim_cur);
 }
 
-// Opens the event on ourselves, as `sonde run` does on the command.
-SourceState CheckNative() {
-  if (!kUnwinds)
-    return SourceState::Fails("this build reads stacks on x86-64 only", "");
-  bool kernel = true;
-  const auto ring =
-      OpenRing(199, ::getpid(), 0, 16, kCopyBytes, false, &kernel);
-  if (!ring.ok()) return ExplainPerf(ring.error());
-  return SourceState::Works(
-      kernel ? "functions of native programs, by perf"
-             : "functions of native programs, by perf; not their time in the "
-               "kernel");
-}
-
-// As its own pid namespace numbers a thread.
-pid_t OwnTid(pid_t pid, pid_t tid) {
-  return ParseOwnPid(ReadText(fmt::format("/proc/{}/task/{}/status", pid, tid)))
-      .value_or(tid);
+double HzFor(double wanted_hz) {
+  const auto cpus = static_cast<double>(OnlineCpus().size());
+  return std::min(wanted_hz, std::max(kFewestHz, kMostPerSecond / cpus));
 }
 
 constexpr SourceInfo kNativeSources[] = {
-    {"native stacks", "where in their code native programs are", CheckNative},
+    {"native stacks", "where in their code native programs are",
+     CheckStackEvents},
     {"exact Python stacks", "functions of Python at the moment of a sample",
      FrameWalker::Check}};
 
@@ -93,33 +52,28 @@ constexpr SourceInfo kNativeSources[] = {
 
 NativeSampler::NativeSampler(SampledRun& run)
     : run_(run),
-      cpus_(OnlineCpus()),
-      hz_(std::min(run.stacks_hz,
-                   std::max(kFewestHz, kMostPerSecond /
-                                           static_cast<double>(cpus_.size())))),
-      copy_bytes_(kCopyBytes),
+      hz_(HzFor(run.stacks_hz)),
+      events_(hz_, MostEvents()),
       native_(run.out, files_) {
   fault_.function = run.out.Intern(kPageFault);
   fault_.file = run.out.Intern(kKernelFile);
-  // Where the tree is not followed by perf, perf was not wanted or not allowed.
+  // Where the tree of a command is not followed by perf, perf was not wanted or
+  // not allowed.
   if (run_.stacks_hz <= 0 || run_.stacks_by == StacksBy::kProc ||
-      run_.tree.source() != "perf")
+      (run_.stacks_of == StacksOf::kCommand && run_.tree.source() != "perf"))
     return;
   if (run_.stacks_by != StacksBy::kPerf) {
     auto made = FrameWalker::Make();
     if (made.ok()) walker_ = made.Take();
-    if (walker_) copy_bytes_ = kRootsCopyBytes;
   }
   if (const Status opened = Open(); !opened.ok()) {
-    rings_.clear();
-    walker_.reset();
-    failed_ = ExplainPerf(opened.error());
+    GiveUp(opened.error());
     return;
   }
   run_.native_stacks = true;
   period_ns_ = static_cast<int64_t>(1e9 / hz_);
   const auto records =
-      static_cast<int64_t>(rings_[0].bytes() / StackRecordBytes(copy_bytes_));
+      static_cast<int64_t>(events_.rings()[0].bytes() / events_.record_bytes());
   if (every_ns_ != kMostOftenNs)
     every_ns_ =
         std::clamp(records / 2 * period_ns_, kMostOftenNs, kMostSeldomNs);
@@ -127,32 +81,73 @@ NativeSampler::NativeSampler(SampledRun& run)
   next_ns_ = NowNs() + every_ns_;
 }
 
-// The command waits for its exec: all that it will start inherits the events.
 Status NativeSampler::Open() {
-  if (!kUnwinds)
-    return Error{Error::Kind::kUnsupported,
-                 "this build reads stacks on x86-64 only"};
-  const auto& live = run_.tree.live();
-  if (live.empty()) return Error{Error::Kind::kNotFound, "there is no process"};
-  const pid_t root = live.begin()->second.pid;
-  bool with_kernel = true;
-  std::vector<int> fds;
-  for (const int cpu : cpus_) {
-    auto ring = OpenRing(hz_, root, cpu, walker_ ? kRootsPages : kPages,
-                         copy_bytes_, !walker_, &with_kernel);
-    if (!ring.ok()) return ring.error();
-    if (ring.value().bytes() < kFewestRecords * StackRecordBytes(copy_bytes_))
-      return Error{Error::Kind::kDenied,
-                   "the user may not lock enough memory for samples"};
-    fds.push_back(ring.value().fd());
-    rings_.push_back(ring.Take());
-  }
-  walks_.resize(rings_.size());
-  // Without it samples go on as before.
-  if (walker_)
-    if (const Status attached = walker_->Attach(fds); !attached.ok())
-      DropWalker(attached.error());
+  TRY_OK(events_.OpenRings(walker_.has_value()));
+  walks_.resize(events_.rings().size());
+  TRY_OK(Attach(NowNs()));
   return Ok();
+}
+
+Status NativeSampler::Attach(int64_t now_ns) {
+  const auto attach = [&]() -> Status {
+    const auto& live = run_.tree.live();
+    if (run_.stacks_of == StacksOf::kMachine)
+      return events_.AttachMachine(walker());
+    if (run_.stacks_of == StacksOf::kCommand) {
+      if (live.empty())
+        return Error{Error::Kind::kNotFound, "there is no process"};
+      return events_.AttachCommand(live.begin()->second.pid, walker());
+    }
+    attached_changes_ = run_.tree.changes();
+    events_.AttachRunning(live, now_ns, walker());
+    if (events_.left_out() > 0) {
+      const Error why = events_.TooMany();
+      return events_.AttachMachine(walker()).ok() ? Ok() : Status(why);
+    }
+    if (!events_.attached() && events_.denied()) return *events_.denied();
+    return Ok();
+  };
+  TRY_OK(attach());
+  Charge();
+  // Without it samples go on as before.
+  if (walker_ && events_.not_walked()) DropWalker(*events_.not_walked());
+  return Ok();
+}
+
+// Those that nobody attached inherits to: of a cgroup, or begun by a thread
+// that was not attached yet.
+void NativeSampler::AttachNew(int64_t now_ns) {
+  if (run_.stacks_of != StacksOf::kRunning || events_.machine() ||
+      (run_.tree.changes() == attached_changes_ && !events_.waits()))
+    return;
+  attached_changes_ = run_.tree.changes();
+  events_.AttachRunning(run_.tree.live(), now_ns, walker());
+  if (events_.left_out() > most_left_out_) {
+    most_left_out_ = events_.left_out();
+    too_many_ = events_.TooMany();
+    if (events_.AttachMachine(walker()).ok()) too_many_.reset();
+  }
+  Charge();
+}
+
+void NativeSampler::GiveUp(const Error& why) {
+  events_.Close();
+  Charge();
+  walker_.reset();
+  failed_ = why.hint.empty() ? ExplainPerf(why)
+                             : SourceState::Fails(why.what, why.hint);
+  next_ns_ = INT64_MAX;
+  run_.native_stacks = false;
+}
+
+// Other samplers keep files open: they get by with what is left.
+void NativeSampler::Charge() {
+  const size_t open = events_.count() + events_.rings().size();
+  if (open > charged_)
+    run_.budget.left -= std::min(run_.budget.left, open - charged_);
+  else
+    run_.budget.left += charged_ - open;
+  charged_ = open;
 }
 
 void NativeSampler::Poll(int64_t now_ns) {
@@ -167,7 +162,7 @@ void NativeSampler::Poll(int64_t now_ns) {
 std::vector<int> NativeSampler::look_fds() const {
   std::vector<int> out;
   if (run_.paused || run_.pythons.empty() || walker_) return out;
-  for (const PerfRing& ring : rings_) out.push_back(ring.fd());
+  for (const PerfRing& ring : events_.rings()) out.push_back(ring.fd());
   return out;
 }
 
@@ -184,15 +179,44 @@ void NativeSampler::Look(int64_t now_ns) {
                                          : every_ns_);
 }
 
+// Who has begun, ended or become another program, of all CPUs before any
+// sample of one: a sample may be of a program that began on another CPU.
+void NativeSampler::HearRecords(int64_t now_ns) {
+  heard_.clear();
+  uint64_t lost = 0;  // counted when it is drained
+  for (PerfRing& ring : events_.rings())
+    ring.Peek([&](std::string_view record) {
+      TaskRecord task;
+      if (!ParseTaskRecord(record, &task, &lost)) return;
+      task.time_ns += ring.offset_ns();
+      heard_.push_back(task);
+    });
+  std::stable_sort(heard_.begin(), heard_.end(),
+                   [](const TaskRecord& a, const TaskRecord& b) {
+                     return a.time_ns < b.time_ns;
+                   });
+  for (const TaskRecord& one : heard_) {
+    events_.Hear(one, now_ns);
+    if (one.kind == TaskRecord::Kind::kExec)
+      run_.tree.NoteExec(one.pid, one.time_ns,
+                         {one.comm, ::strnlen(one.comm, sizeof(one.comm))});
+  }
+}
+
 void NativeSampler::Drain(int64_t now_ns) {
+  auto& rings = events_.rings();
+  if (rings.empty()) return;
+  const bool runs_already = run_.stacks_of != StacksOf::kCommand;
+  if (runs_already) HearRecords(now_ns);
   // What the tree does not know yet has no number.
-  if (!rings_.empty()) run_.tree.Poll(now_ns);
+  run_.tree.Poll(now_ns);
+  AttachNew(now_ns);
   SyncWalked(now_ns);
   const uint64_t before = lost_;
-  for (size_t i = 0; i < rings_.size(); ++i)
-    lost_ += rings_[i].Drain([&](std::string_view record) {
+  for (size_t i = 0; i < rings.size(); ++i)
+    lost_ += rings[i].Drain([&](std::string_view record) {
       if (walker_ && FrameWalker::Parse(record, walks_[i])) return;
-      Take(record, rings_[i].offset_ns(), walks_[i]);
+      Take(record, rings[i].offset_ns(), walks_[i]);
       walks_[i].tid = 0;
     });
   if (lost_ == before) return;
@@ -200,103 +224,12 @@ void NativeSampler::Drain(int64_t now_ns) {
   lost_to_ns_ = now_ns;
 }
 
-void NativeSampler::LoadWalker() {
-  std::vector<int> fds;
-  for (const PerfRing& ring : rings_) fds.push_back(ring.fd());
-  const Status loaded = walker_->Load(fds, cpus_);
-  if (loaded.ok()) return;
-  DropWalker(loaded.error());
-}
-
-// Functions of Python are then read when we look, which is often.
-void NativeSampler::DropWalker(const Error& why) {
-  not_walked_ = SourceState::Fails(why.what, why.hint);
-  walker_.reset();
-  run_.stacks_by = StacksBy::kPerf;
-  every_ns_ = kMostOftenNs;
-}
-
-// Whether there may be threads of Python that the kernel does not know.
-bool NativeSampler::WalkedChanged() const {
-  return run_.pythons_found != walked_pythons_ ||
-         (!walked_.empty() && run_.tree.changes() != walked_changes_);
-}
-
-// Tells the kernel which threads run Python. A process is asked when its
-// threads have changed, soon again while some of them are unknown, and once a
-// second: threads may come to Python late.
-void NativeSampler::SyncWalked(int64_t now_ns) {
-  if (!walker_ || (run_.pythons.empty() && walked_.empty())) return;
-  if (!walker_->loaded()) LoadWalker();
-  if (!walker_ || now_ns < next_sync_ns_ ||
-      (!WalkedChanged() && now_ns < next_ask_ns_))
-    return;
-  const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  walked_changes_ = run_.tree.changes();
-  if (run_.pythons_found != walked_pythons_)
-    young_until_ns_ = now_ns + kYoungNs;
-  walked_pythons_ = run_.pythons_found;
-  next_ask_ns_ = INT64_MAX;
-  const auto& live = run_.tree.live();
-  std::erase_if(walked_, [&](const auto& one) {
-    const auto python = run_.pythons.find(one.first);
-    if (live.contains(one.first) && python != run_.pythons.end() &&
-        python->second.exec_ns == one.second.exec_ns)
-      return false;
-    for (const auto& [tid, state] : one.second.states) walker_->Remove(tid);
-    return true;
-  });
-  for (auto& [number, python] : run_.pythons) {
-    const auto at = live.find(number);
-    if (at == live.end()) continue;
-    Walked& walked = walked_[number];
-    const bool changed = walked.threads != at->second.threads;
-    if (changed || now_ns >= walked.next_ask_ns) {
-      walked.threads = at->second.threads;
-      walked.exec_ns = python.exec_ns;
-      Walk(at->second.pid, python.process, walked);
-      walked.ask_every_ns =
-          walked.states.size() == walked.threads.size() ? kNsPerSec
-          : changed                                     ? kYoungEveryNs
-                    : std::min(2 * walked.ask_every_ns, kNsPerSec);
-      walked.next_ask_ns = now_ns + walked.ask_every_ns;
-    }
-    next_ask_ns_ = std::min(next_ask_ns_, walked.next_ask_ns);
-  }
-  next_sync_ns_ =
-      now_ns + (ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns) * kRestBySync;
-}
-
-void NativeSampler::Walk(pid_t pid, PythonProcess& python, Walked& walked) {
-  std::unordered_map<pid_t, uint64_t> states, now;  // by own tid, by tid
-  for (const auto& one : python.ThreadAddresses())
-    states.emplace(one.own_tid, one.state);
-  const bool same_tids = OwnTid(pid, pid) == pid;
-  for (const auto& [thread, tid] : walked.threads) {
-    const auto state = states.find(same_tids ? tid : OwnTid(pid, tid));
-    if (state == states.end()) continue;
-    const auto known = walked.states.find(tid);
-    const bool is_known =
-        known != walked.states.end() && known->second == state->second;
-    if (!is_known) {
-      const Status put =
-          walker_->Put(tid, state->second, python.python().layout);
-      if (!put.ok()) {
-        not_walked_ = SourceState::Fails(put.error().what, put.error().hint);
-        continue;
-      }
-    }
-    now.emplace(tid, state->second);
-  }
-  for (const auto& [tid, state] : walked.states)
-    if (!now.contains(tid)) walker_->Remove(tid);
-  walked.states = std::move(now);
-}
-
 void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
                          const FrameWalker::Walk& walk) {
   const auto record = ParseStackRecord(bytes, lost_);
   if (!record) return;
+  if (run_.stacks_of == StacksOf::kRunning)
+    events_.HearSample(static_cast<pid_t>(record->tid), NowNs());
   uint32_t number = 0;
   Program* const program = ProgramOf(static_cast<pid_t>(record->pid), &number);
   if (program == nullptr) return;
@@ -499,27 +432,36 @@ std::span<const uint64_t> NativeSampler::WordsOf(
 }
 
 void NativeSampler::Pause(bool paused) {
-  if (rings_.empty()) return;
+  if (events_.rings().empty()) return;
+  const int64_t now_ns = NowNs();
+  // Events that are off tell of no fork, so those of threads are closed.
+  const bool closes =
+      run_.stacks_of == StacksOf::kRunning && !events_.machine();
   if (paused) {
-    Drain(NowNs());
+    Drain(now_ns);
     // Who ends meanwhile is not heard of in time.
     for (const auto& [number, walked] : walked_)
       for (const auto& [tid, state] : walked.states) walker_->Remove(tid);
     walked_.clear();
+    if (closes) events_.Detach();
   } else {
     next_sync_ns_ = next_ask_ns_ = 0;
-    SyncWalked(NowNs());
+    SyncWalked(now_ns);
+    if (closes)
+      if (const Status attached = Attach(now_ns); !attached.ok()) {
+        run_.stacks_by = StacksBy::kProc;
+        return GiveUp(attached.error());
+      }
   }
-  for (const PerfRing& ring : rings_)
-    ::ioctl(ring.fd(), paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE,
-            0);
-  next_ns_ = paused ? INT64_MAX : NowNs() + every_ns_;
+  if (!closes) events_.Enable(!paused);
+  Charge();
+  next_ns_ = paused ? INT64_MAX : now_ns + every_ns_;
 }
 
 void NativeSampler::Stop(int64_t now_ns) {
-  if (rings_.empty()) return;
+  if (period_ns_ == 0) return;
   if (!run_.paused) Drain(now_ns);
-  rings_.clear();
+  events_.Close();
   walker_.reset();
   next_ns_ = INT64_MAX;
   native_.Name();
@@ -537,6 +479,9 @@ std::vector<NotCollected> NativeSampler::not_collected() const {
   std::vector<NotCollected> out;
   if (!failed_.why.empty())
     out.push_back(Missing(kNativeSources[0], failed_.why, failed_.cure));
+  for (const std::optional<Error>& some : {events_.denied(), too_many_})
+    if (some && failed_.why.empty())
+      out.push_back(Missing(kNativeSources[0], some->what, some->hint));
   if (!not_walked_.why.empty())
     out.push_back(
         Missing(kNativeSources[1], not_walked_.why, not_walked_.cure));

@@ -14,16 +14,16 @@
 
 #include "base/time.h"
 #include "collect/bpf/frame_walker.h"
-#include "collect/perf/perf_ring.h"
 #include "collect/perf/stack_record.h"
 #include "collect/sample/native_frames.h"
 #include "collect/sample/sampled_run.h"
+#include "collect/sample/stack_events.h"
 #include "collect/unwind/merged_stack.h"
 #include "collect/unwind/unwinder.h"
 
 namespace sonde {
 
-// Samples where in their code the threads of a command are, by perf: their
+// Samples where in their code the threads of a tree are, by perf: their
 // registers and a piece of their stack at each sample, unwound here. No signal,
 // no ptrace, nothing is put into them; neither registers nor stacks reach a
 // file.
@@ -45,8 +45,12 @@ namespace sonde {
 //    more, samples are left out, and the next one of the thread stands for
 //    them.
 //  - Each task begins with a full period: one that uses less is not sampled.
+//  - Of processes that run already, and may become other programs, their events
+//    tell of each exec, and the tree is told.
+//  - Where there are too many threads for events of their own (StackEvents), or
+//    the machine is recorded, whatever runs is sampled if that is allowed, and
+//    what is not of the tree is dropped at once.
 //
-// For commands that are started; processes that run already are not sampled.
 // One thread. Does not own the run.
 class NativeSampler : public Gatherer {
  public:
@@ -83,8 +87,20 @@ class NativeSampler : public Gatherer {
     int64_t ask_every_ns = 0;
   };
 
+  static constexpr int64_t kMostOftenNs = 5 * kNsPerMs;
+  // For how long a Python is young: it or its functions may be gone soon, and
+  // what its samples say can only be read before.
+  static constexpr int64_t kYoungNs = 250 * kNsPerMs;
+  static constexpr int64_t kYoungEveryNs = 2 * kNsPerMs;
+
   Status Open();
+  Status Attach(int64_t now_ns);
+  void AttachNew(int64_t now_ns);
+  void GiveUp(const Error& why);
+  void Charge();
+  void HearRecords(int64_t now_ns);
   void Drain(int64_t now_ns);
+  FrameWalker* walker() { return walker_ ? &*walker_ : nullptr; }
   void LoadWalker();
   void DropWalker(const Error& why);
   bool WalkedChanged() const;
@@ -95,6 +111,8 @@ class NativeSampler : public Gatherer {
   Program* ProgramOf(pid_t pid, uint32_t* number);
   Program* NewProgram(pid_t pid, const ProcessTree::TaskState& state);
   bool Starts(Program& program, int64_t time_ns) const;
+  // As its own pid namespace numbers a thread.
+  static pid_t OwnTid(pid_t pid, pid_t tid);
   PythonProcess* PythonOf(uint32_t number, int64_t exec_ns);
   void UnwindFurther(const StackRecord& record, Program& program);
   bool MergePython(const StackRecord& record, const FrameWalker::Walk& walk,
@@ -104,10 +122,11 @@ class NativeSampler : public Gatherer {
                                     const Interpreter& interpreter);
 
   SampledRun& run_;
-  const std::vector<int> cpus_;
   const double hz_;
-  uint32_t copy_bytes_;  // of a stack, with each sample
-  std::vector<PerfRing> rings_;
+  StackEvents events_;
+  size_t charged_ = 0;  // to the run's budget
+  uint64_t attached_changes_ = 0;
+  std::vector<TaskRecord> heard_;
   std::optional<FrameWalker> walker_;
   std::vector<FrameWalker::Walk> walks_;  // the last of each ring; tid 0: none
   std::map<uint32_t, Walked> walked_;     // by process number
@@ -123,6 +142,8 @@ class NativeSampler : public Gatherer {
   int64_t next_ns_ = INT64_MAX;
   int64_t period_ns_ = 0;
   SourceState failed_, not_walked_;
+  size_t most_left_out_ = 0;
+  std::optional<Error> too_many_;
 
   CodeFiles files_;
   NativeFrames native_;

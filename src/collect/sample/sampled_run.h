@@ -24,6 +24,11 @@ namespace sonde {
 enum class StacksBy { kBest, kProc, kPerf, kBpf };
 const char* NameOf(StacksBy by);  // "proc", as in --stacks-by
 
+// Whose stacks are sampled: those of a command that waits for its exec, with
+// all that it will start; of processes that run already; or of the whole
+// machine.
+enum class StacksOf { kCommand, kRunning, kMachine };
+
 // What the samplers of one recording share: where they write to, whom they
 // follow, and what one of them tells the others. Does not own writer and tree.
 struct SampledRun {
@@ -41,6 +46,7 @@ struct SampledRun {
   double stacks_hz = 0;  // how often to look at stacks; 0: never
   // How it is wanted; once the samplers are made, how it is done.
   StacksBy stacks_by = StacksBy::kBest;
+  StacksOf stacks_of = StacksOf::kCommand;
   const std::string cgroup;
   // A tick that comes this much early is the tick that was due all the same.
   const int64_t slack_ns;

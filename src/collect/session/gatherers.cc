@@ -31,10 +31,12 @@ std::vector<const SourceInfo*> Sources() {
 }
 
 Gatherers::Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
-                     std::string cgroup, double stacks_hz, StacksBy stacks_by)
+                     std::string cgroup, double stacks_hz, StacksBy stacks_by,
+                     StacksOf stacks_of)
     : run_(out, tree, rate_hz, std::move(cgroup)) {
   run_.stacks_hz = stacks_hz;
   run_.stacks_by = stacks_by;
+  run_.stacks_of = stacks_of;
   for (const GathererInfo* const gatherer : kTable)
     if (gatherer->make != nullptr) gatherers_.push_back(gatherer->make(run_));
   if (!run_.native_stacks) run_.stacks_by = StacksBy::kProc;

@@ -28,7 +28,8 @@ class Gatherers : public Gatherer {
   // `cgroup` as SampledRun wants it.
   Gatherers(TraceWriter& out, ProcessTree& tree, double rate_hz,
             std::string cgroup = "", double stacks_hz = 0,
-            StacksBy stacks_by = StacksBy::kBest);
+            StacksBy stacks_by = StacksBy::kBest,
+            StacksOf stacks_of = StacksOf::kCommand);
 
   void Poll(int64_t now_ns) override;
   int64_t next_look_ns() const override;

@@ -55,9 +55,12 @@ Recording::Recording(std::unique_ptr<TraceWriter> out, pid_t root, int session,
   tree_ = target_ != nullptr ? ProcessTree::Watch(*target_, *out_, tree)
                              : ProcessTree::Follow(root, *out_, tree);
   out_->PutMeta("tree_source", tree_->source());
-  gatherers_ =
-      std::make_unique<Gatherers>(*out_, *tree_, options.rate_hz, cgroup,
-                                  options.stacks_hz, options.stacks_by);
+  const StacksOf stacks_of = target_ == nullptr      ? StacksOf::kCommand
+                             : target_->everything() ? StacksOf::kMachine
+                                                     : StacksOf::kRunning;
+  gatherers_ = std::make_unique<Gatherers>(*out_, *tree_, options.rate_hz,
+                                           cgroup, options.stacks_hz,
+                                           options.stacks_by, stacks_of);
   if (options.find_steady) steady_.emplace();
   auto rings = TargetRings::Create(session, *out_, *tree_);
   if (rings.ok())

@@ -41,6 +41,7 @@ class WatchTarget {
   // The target is a process, whose descendants are found by following its
   // children: then Processes() is asked once.
   bool follows_children() const { return kind_ == Kind::kProcess; }
+  bool everything() const { return kind_ == Kind::kEverything; }
   std::vector<pid_t> Processes() const;
   bool Gone() const;
 
