@@ -10,11 +10,15 @@
 #include "cli/commands.h"
 #include "cli/stack_text.h"
 #include "collect/proc/pids.h"
-#include "collect/stacks/process_stacks.h"
+#include "collect/sample/process_stacks.h"
 #include "collect/tree/watch_target.h"
 
 namespace sonde {
 namespace {
+
+// Somebody waits for the answer.
+constexpr NamingLimits kNamingLimits = {.all_ns = 5 * kNsPerSec,
+                                        .file_ns = 3 * kNsPerSec};
 
 constexpr char kStacksHelp[] = R"(usage: sonde stacks PID [OPTIONS]
 
@@ -23,8 +27,9 @@ constexpr char kStacksHelp[] = R"(usage: sonde stacks PID [OPTIONS]
   sonde stacks $(pgrep -n -f train.py)
 
 Shows each thread of a running process: what the thread waits for or that it
-runs, its CPU time, and its Python functions, the innermost first. The process is
-not stopped, and does not notice. CPython 3.8 to 3.14.
+runs, its CPU time, and its functions, the innermost first: of CPython 3.8 to
+3.14, and of a thread that sleeps native ones too. The process is not stopped,
+and does not notice.
 
   --tree      also the descendants of the process
   --json      for machines: one JSON object
@@ -51,6 +56,22 @@ nlohmann::json StacksJson(const std::vector<PythonThread>& threads) {
   return out;
 }
 
+nlohmann::json TextOrNull(const std::string& text) {
+  return text.empty() ? nlohmann::json() : nlohmann::json(text);
+}
+
+nlohmann::json FramesJson(const std::vector<CodeFrame>& frames) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const CodeFrame& frame : frames)
+    out.push_back({{"function", frame.function},
+                   {"file", TextOrNull(frame.file)},
+                   {"line", frame.line > 0 ? nlohmann::json(frame.line)
+                                           : nlohmann::json()},
+                   {"module", TextOrNull(frame.module)},
+                   {"language", frame.native ? "native" : "python"}});
+  return out;
+}
+
 nlohmann::json ProcessJson(const ProcessStacks& process) {
   nlohmann::json out = {{"pid", process.pid},
                         {"command", process.command},
@@ -69,8 +90,11 @@ nlohmann::json ProcessJson(const ProcessStacks& process) {
     nlohmann::json row = {{"tid", thread.tid},
                           {"name", thread.name},
                           {"state", WordsOf(thread.state).word},
+                          {"waits", TextOrNull(wait)},
+                          {"frames", FramesJson(thread.frames)},
+                          {"approximate", thread.approximate},
+                          {"cut", thread.cut},
                           {"stacks", StacksJson(thread.python)}};
-    row["waits"] = wait.empty() ? nlohmann::json() : nlohmann::json(wait);
     row["cpu_ns"] =
         thread.cpu_ns ? nlohmann::json(*thread.cpu_ns) : nlohmann::json();
     out["threads"].push_back(std::move(row));
@@ -111,15 +135,20 @@ Result<int> RunStacks(const Args& args) {
     return 0;
   }
   TRY(const pid_t root, PidOf(wanted));
+  StackReader reader;
+  std::vector<ProcessStacks> all;
+  for (const pid_t pid : tree ? TreeOf(root) : std::vector<pid_t>{root}) {
+    auto read = reader.Read(pid);
+    if (read.ok())
+      all.push_back(read.Take());
+    else if (pid == root)
+      return read.error();  // another one has just ended
+  }
+  reader.Name(all, kNamingLimits);
   nlohmann::json list = nlohmann::json::array();
   std::optional<Error> failed;
-  for (const pid_t pid : tree ? TreeOf(root) : std::vector<pid_t>{root}) {
-    const auto read = ReadProcessStacks(pid);
-    if (!read.ok()) {
-      if (pid == root) return read.error();
-      continue;  // has just ended
-    }
-    const ProcessStacks& process = read.value();
+  for (const ProcessStacks& process : all) {
+    const pid_t pid = process.pid;
     if (pid == root && process.why_not && !HasNoPython(process))
       failed = process.why_not;
     if (json) {

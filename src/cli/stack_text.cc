@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "analyze/facts/sleepers.h"
 #include "base/text.h"
@@ -29,18 +30,33 @@ constexpr StateWord kStateWords[] = {
     {'X', "ended", "ended"},
 };
 
-std::string FrameText(const PythonFrame& frame) {
-  return frame.line > 0
-             ? fmt::format("{} ({}:{})", frame.function, frame.file, frame.line)
-             : fmt::format("{} ({})", frame.function, frame.file);
+void PrintFrame(std::FILE* out, const std::string& function,
+                const std::string& file, int64_t line) {
+  fmt::print(out, "    {}", function);
+  if (!file.empty() && line > 0)
+    fmt::print(out, " ({}:{})", file, line);
+  else if (!file.empty())
+    fmt::print(out, " ({})", file);
+  fmt::print(out, "\n");
+}
+
+void PrintEnd(std::FILE* out, bool cut, bool approximate) {
+  if (cut) fmt::print(out, "    ... and callers that were not read\n");
+  if (approximate)
+    fmt::print(out, "    (approximate: the thread ran on while it was read)\n");
 }
 
 void PrintFrames(std::FILE* out, const PythonThread& thread) {
   for (const PythonFrame& frame : thread.frames)
-    fmt::print(out, "    {}\n", FrameText(frame));
-  if (thread.cut) fmt::print(out, "    ... and callers that were not read\n");
-  if (thread.approximate)
-    fmt::print(out, "    (approximate: the thread ran on while it was read)\n");
+    PrintFrame(out, frame.function, frame.file, frame.line);
+  PrintEnd(out, thread.cut, thread.approximate);
+}
+
+void PrintFrames(std::FILE* out, const ThreadStack& thread) {
+  for (const CodeFrame& frame : thread.frames)
+    PrintFrame(out, frame.function,
+               frame.file.empty() ? frame.module : frame.file, frame.line);
+  PrintEnd(out, thread.cut, thread.approximate);
 }
 
 void PrintThread(std::FILE* out, const ThreadStack& thread, bool of_python) {
@@ -50,14 +66,17 @@ void PrintThread(std::FILE* out, const ThreadStack& thread, bool of_python) {
   if (const std::string wait = WaitOf(thread); !wait.empty())
     line += (wait.starts_with("in ") ? " " : ", waits ") + wait;
   if (thread.cpu_ns) line += "; CPU time " + FormatDuration(*thread.cpu_ns);
-  size_t frames = 0;
-  for (const PythonThread& python : thread.python) {
+  for (const PythonThread& python : thread.python)
     if (python.holds_gil) line += "; holds the GIL";
-    frames += python.frames.size() + (python.approximate ? 1 : 0);
-  }
   fmt::print(out, "{}\n", line);
-  for (const PythonThread& python : thread.python) PrintFrames(out, python);
-  if (of_python && frames == 0) fmt::print(out, "    no Python frames\n");
+  PrintFrames(out, thread);
+  // The first that has frames is in those of the thread.
+  bool is_first = true;
+  for (const PythonThread& python : thread.python)
+    if (!python.frames.empty() && !std::exchange(is_first, false))
+      PrintFrames(out, python);
+  if (of_python && thread.frames.empty() && !thread.approximate)
+    fmt::print(out, "    no Python frames\n");
 }
 
 }  // namespace
@@ -113,10 +132,14 @@ void PrintHang(const std::vector<pid_t>& pids, const std::string& for_time) {
   const size_t shown = std::min(pids.size(), kMostProcesses);
   // Whoever calls has other things to do.
   const int64_t until_ns = NowNs() + kMostHangNs;
+  StackReader reader;
+  std::vector<ProcessStacks> all;
   size_t done = 0;
   for (; done < shown && NowNs() < until_ns; ++done)
-    if (const auto read = ReadProcessStacks(pids[done]); read.ok())
-      PrintStacks(stderr, read.value(), true);
+    if (auto read = reader.Read(pids[done]); read.ok())
+      all.push_back(read.Take());
+  reader.Name(all, {.all_ns = kMostHangNs, .file_ns = kMostHangNs / 2});
+  for (const ProcessStacks& process : all) PrintStacks(stderr, process, true);
   if (done < pids.size())
     fmt::print(stderr, "and {} more processes\n", pids.size() - done);
 }

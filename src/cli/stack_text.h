@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/stacks/process_stacks.h"
+#include "collect/sample/process_stacks.h"
 
 namespace sonde {
 

@@ -49,6 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ParseLoad1(text);
       if (const auto number = ParseSyscall(text))
         CHECK(*number >= -1 && *number <= 1 << 16);
+      if (const auto at = ParseBlockedAt(text))
+        CHECK(at->call == *ParseSyscall(text));
       break;
     case 5:
       ParsePssBytes(text);

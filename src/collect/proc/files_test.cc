@@ -121,6 +121,19 @@ TEST(Syscall, OnlyANumberWithItsArgumentsIsOne) {
     EXPECT_EQ(ParseSyscall(none), std::nullopt) << none;
 }
 
+TEST(Syscall, BehindItsArgumentsAreTheStackAndThePlace) {
+  EXPECT_EQ(ParseBlockedAt("202 0x7f 0x80 0x0 0x1 0x2 0x3 0x7ffd10 0x7f48\n"),
+            (BlockedAt{202, 0x7ffd10, 0x7f48}));
+  EXPECT_EQ(ParseBlockedAt("-1 0x7ffd13 0x7f4812\n"),
+            (BlockedAt{-1, 0x7ffd13, 0x7f4812}));
+  for (const char* const none :
+       {"running\n", "", "202 0x7f 0x80 0x0 0x0 0x0 0x0 0x7ffd10\n",
+        "202 0x7f 0x80 0x0 0x0 0x0 0x0 0x7ffd10 0x7f", "-1 0x1\n",
+        "-1 0x 0x2\n", "-1 0x1 0x12345678901234567\n", "-1 1 2\n",
+        "-1 0x1 0x2 0x3\n"})
+    EXPECT_EQ(ParseBlockedAt(none), std::nullopt) << none;
+}
+
 TEST(ShortCommand, TellsTheScriptButNeitherCodeNorArguments) {
   const auto of = [](std::vector<std::string> argv) {
     return ShortCommand(argv);

@@ -184,6 +184,32 @@ std::optional<int64_t> ParseSyscall(std::string_view text) {
   return static_cast<int64_t>(number);
 }
 
+namespace {
+
+std::optional<uint64_t> HexWord(std::string_view word) {
+  uint64_t value = 0;
+  if (!word.starts_with("0x") || word.size() == 2) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(word.data() + 2, word.data() + word.size(), value, 16);
+  if (error != std::errc() || end != word.data() + word.size())
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<BlockedAt> ParseBlockedAt(std::string_view text) {
+  constexpr int kArguments = 6;
+  const auto call = ParseSyscall(text);
+  if (!call) return std::nullopt;
+  TextScanner in(text);
+  if (!in.SkipWords(*call < 0 ? 1 : 1 + kArguments)) return std::nullopt;
+  const auto sp = HexWord(in.Word());
+  const auto pc = HexWord(in.Word());
+  if (!sp || !pc || in.rest() != "\n") return std::nullopt;
+  return BlockedAt{*call, *sp, *pc};
+}
+
 std::optional<pid_t> ParseOwnPid(std::string_view text) {
   // A name has no line ends: the kernel writes them as \\n.
   constexpr std::string_view kKey = "\nNSpid:";

@@ -64,6 +64,16 @@ std::optional<SchedStat> ParseSchedStat(std::string_view text);
 // /proc/PID/task/TID/syscall: the number of the system call that a thread which
 // does not run is in, -1 if it is in none. Nothing of one that runs.
 std::optional<int64_t> ParseSyscall(std::string_view text);
+// The same file: also where in its code the thread left for the kernel, and
+// where its stack ends there. Both may be anything.
+struct BlockedAt {
+  int64_t call = -1;
+  uint64_t sp = 0;
+  uint64_t pc = 0;
+
+  bool operator==(const BlockedAt&) const = default;
+};
+std::optional<BlockedAt> ParseBlockedAt(std::string_view text);
 
 // /proc/PID/status, also of a thread: the number as the process itself sees it,
 // in its own pid namespace. Nothing from kernels before 4.1.

@@ -1,17 +1,8 @@
 #include "collect/sample/native_frames.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <optional>
 #include <utility>
 
-#include "base/text.h"
-#include "collect/proc/proc_file.h"
-#include "collect/proc/process_files.h"
-#include "collect/sample/stack_sampler.h"
 #include "collect/symbols/code_names.h"
-#include "collect/symbols/perf_map.h"
 
 namespace sonde {
 namespace {
@@ -20,16 +11,6 @@ namespace {
 constexpr NamingLimits kNaming = {.all_ns = 5 * kNsPerSec,
                                   .file_ns = 3 * kNsPerSec};
 constexpr int64_t kMostMapsNs = 2 * kNsPerSec;
-
-// What the code is called that a process has compiled, where its functions have
-// no names.
-const char* CallMade(pid_t pid) {
-  const std::string program = ProgramName(pid);
-  if (program == "node" || program == "nodejs") return "JavaScript";
-  if (program.starts_with("java")) return "compiled Java";
-  if (program.starts_with("dotnet")) return "compiled .NET";
-  return "code made at run time";
-}
 
 void AddNames(TraceWriter& out, uint32_t frame,
               const std::vector<PlaceName>& names) {
@@ -54,7 +35,7 @@ StackFrame NativeFrames::Of(const NativeFrame& native, uint32_t process,
   StackFrame frame;
   frame.module = ModuleOf(*native.file);
   frame.offset = native.address - (native.is_return_address ? 1 : 0);
-  const Place place(native.file->number(), frame.offset);
+  const CodePlace place = {native.file->number(), frame.offset};
   if (places_.size() < kMostPlaces && !places_.contains(place))
     places_.emplace(place, out_.AddFrame(frame));
   return frame;
@@ -65,15 +46,9 @@ StackFrame NativeFrames::OfMade(const NativeFrame& native, uint32_t process,
   const auto [at, fresh] = made_.try_emplace(process);
   Made& made = at->second;
   if (fresh) {
-    made.pid = pid;
-    made.own_pid = ParseOwnPid(ReadText(fmt::format("/proc/{}/status", pid)))
-                       .value_or(pid);
-    struct stat st = {};
-    if (::stat(fmt::format("/proc/{}", pid).c_str(), &st) == 0)
-      made.owner = st.st_uid;
-    made.called = CallMade(pid);
+    made.code = MadeCode::Of(pid);
     Module module;
-    module.path = out_.Intern(fmt::format("/tmp/perf-{}.map", made.own_pid));
+    module.path = out_.Intern(made.code.MapPath());
     made.module = out_.AddRow(module);
   }
   StackFrame frame;
@@ -98,73 +73,35 @@ uint32_t NativeFrames::ModuleOf(const CodeFile& file) {
 }
 
 void NativeFrames::NameFiles() {
-  std::vector<CodeToName> wanted;
-  std::vector<std::vector<uint32_t>> frames;
-  std::vector<const CodeFile*> files;
-  const CodeFile* last = nullptr;
-  for (const auto& [place, frame] : places_) {
-    CodeFile& file = *files_.all()[place.first];
-    if (&file != last) {
-      last = &file;
-      files_.KeepOpen(file);
-      CodeToName code;
-      code.path = file.path();
-      code.build_id = file.build_id();
-      wanted.push_back(std::move(code));
-      frames.emplace_back();
-      files.push_back(&file);
-    }
-    wanted.back().addresses.push_back(place.second);
-    frames.back().push_back(frame);
-  }
-  // Now that all were opened: to open one may have closed another.
-  for (size_t i = 0; i < wanted.size(); ++i) wanted[i].fd = files[i]->fd();
-  const CodeNames names = NameCode(wanted, kNaming);
-  cpu_ns_ = names.cpu_ns;
-  for (size_t i = 0; i < names.code.size(); ++i) {
-    const NamedCode& code = names.code[i];
-    if (!code.why_not.empty() && unnamed_.empty())
-      unnamed_ = fmt::format("{}: {}", wanted[i].path, code.why_not);
-    for (size_t k = 0; k < code.places.size(); ++k)
-      if (code.places[k].empty())
-        NameByBegin(*files[i], wanted[i].addresses[k], frames[i][k]);
-      else
-        AddNames(out_, frames[i][k], code.places[k]);
-  }
+  std::vector<CodePlace> places;
+  for (const auto& [place, frame] : places_) places.push_back(place);
+  const NamedPlaces named = NamePlaces(files_, places, kNaming);
+  cpu_ns_ = named.cpu_ns;
+  unnamed_ = named.why_not;
+  for (const auto& [place, names] : named.names)
+    AddNames(out_, places_.at(place), names);
 }
 
-// All places of one function get one name.
-void NativeFrames::NameByBegin(const CodeFile& file, uint64_t address,
-                               uint32_t frame) {
-  const uint64_t begin = tables_.FunctionBegin(file, address);
-  if (begin == 0) return;
-  const std::string& path = file.path();
-  PlaceName name;
-  name.function = Printable(
-      fmt::format("{}+{:#x}", path.substr(path.rfind('/') + 1), begin), 200);
-  AddNames(out_, frame, {name});
-}
-
-void NativeFrames::NameMade() {
+void NativeFrames::NameAllMade() {
   const int64_t until_ns = NowNs() + kMostMapsNs;
   for (const auto& [process, made] : made_) {
-    std::optional<PerfMap> map;
-    if (NowNs() < until_ns)
-      map = PerfMap::Of(made.pid, made.own_pid, made.owner, started_ns_);
-    else
+    const bool may_read = NowNs() < until_ns;
+    if (!may_read)
       unnamed_ = "the maps of code made at run time took too long to read";
-    for (const auto& [address, frame] : made.frames) {
-      PlaceName name;
-      if (map) name = map->At(address);
-      if (name.function.empty()) name.function = made.called;
-      AddNames(out_, frame, {name});
-    }
+    std::vector<uint64_t> addresses;
+    for (const auto& [address, frame] : made.frames)
+      addresses.push_back(address);
+    const std::vector<PlaceName> names =
+        NameMade(made.code, addresses, started_ns_, may_read);
+    auto frame = made.frames.begin();
+    for (const PlaceName& name : names)
+      AddNames(out_, (frame++)->second, {name});
   }
 }
 
 void NativeFrames::Name() {
   NameFiles();
-  NameMade();
+  NameAllMade();
 }
 
 void NameCopied(const AllRows& rows, const Copied& copied, TraceWriter& out) {

@@ -7,11 +7,10 @@
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/time.h"
-#include "collect/symbols/named_code.h"
+#include "collect/sample/named_places.h"
 #include "collect/unwind/unwinder.h"
 #include "trace/copy.h"
 #include "trace/writer.h"
@@ -44,27 +43,21 @@ class NativeFrames {
  private:
   // What a process compiled while it ran.
   struct Made {
-    pid_t pid = 0, own_pid = 0;
-    uid_t owner = 0;
-    const char* called = "";              // without a name for its functions
+    MadeCode code;
     uint32_t module = 0;                  // Module::id
     std::map<uint64_t, uint32_t> frames;  // to be named, by address
   };
-  // A place in a file, as a frame of the trace.
-  using Place = std::pair<uint32_t, uint64_t>;  // CodeFile::number, address
 
   StackFrame OfMade(const NativeFrame& frame, uint32_t process, pid_t pid);
   uint32_t ModuleOf(const CodeFile& file);
   void NameFiles();
-  void NameByBegin(const CodeFile& file, uint64_t address, uint32_t frame);
-  void NameMade();
+  void NameAllMade();
 
   TraceWriter& out_;
   CodeFiles& files_;
-  EhFrame tables_;
   const int64_t started_ns_ = ClockNs(CLOCK_REALTIME);
   std::unordered_map<uint32_t, uint32_t> modules_;  // by CodeFile::number
-  std::map<Place, uint32_t> places_;                // the frames to be named
+  std::map<CodePlace, uint32_t> places_;            // the frames to be named
   std::map<uint32_t, Made> made_;                   // by process number
   size_t made_places_ = 0;
   int64_t cpu_ns_ = 0;

@@ -290,7 +290,7 @@ void NativeSampler::UnwindFurther(const StackRecord& record, Program& program) {
   longer_.resize(record.stack.size() + kFurtherBytes);
   std::copy(record.stack.begin(), record.stack.end(), longer_.begin());
   longer_.resize(record.stack.size() +
-                 memory.ReadSome(end, std::span(longer_).last(kFurtherBytes)));
+                 memory.ReadUpTo(end, std::span(longer_).last(kFurtherBytes)));
   unwinder_.Unwind(program.code, registers, StackCopy{registers[kRsp], longer_},
                    further_);
   if (further_.end != UnwindEnd::kComplete) return;
@@ -315,15 +315,8 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
   }
   const PythonProcess* const python = PythonOf(state->number, program.exec_ns);
   if (python != nullptr && !program.interpreter) {
-    const FoundPython& found = python->python();
-    program.interpreter = Interpreter{
-        .minor = found.layout.minor,
-        .eval = found.eval,
-        .library = found.file,
-        .program = ::sonde::ProgramOf(pid),
-        .notable = found.notable,
-        .is_program = program.looks_like_python,
-    };
+    program.interpreter = InterpreterOf(
+        python->python(), ::sonde::ProgramOf(pid), program.looks_like_python);
     program.same_tids = OwnTid(pid, pid) == pid;
   }
   return &program;

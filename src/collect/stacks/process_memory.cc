@@ -48,20 +48,20 @@ int ProcessMemory::ReadPieces(std::span<const Piece> pieces) {
   return 0;
 }
 
-size_t ProcessMemory::ReadSome(uint64_t address, std::span<uint8_t> out) {
-  constexpr size_t kPage = 4096, kAtOnce = 256;
+size_t ProcessMemory::ReadUpTo(uint64_t address, std::span<uint8_t> out) {
+  constexpr size_t kPage = 4096, kAtOnce = 128;
   size_t done = 0;
+  // The kernel stops before the first piece that it cannot read whole.
   while (done < out.size()) {
-    // The kernel may end a reading only between two pieces.
     iovec from[kAtOnce];
     size_t count = 0, bytes = 0;
-    while (count < kAtOnce && done + bytes < out.size()) {
+    for (; count < kAtOnce && done + bytes < out.size(); ++count) {
       const uint64_t at = address + done + bytes;
-      const size_t size =
+      const size_t piece =
           std::min<size_t>(kPage - at % kPage, out.size() - done - bytes);
       // NOLINTNEXTLINE(performance-no-int-to-ptr): an address over there
-      from[count++] = {reinterpret_cast<void*>(at), size};
-      bytes += size;
+      from[count] = {reinterpret_cast<void*>(at), piece};
+      bytes += piece;
     }
     if (!Pay(bytes)) return done;
     const iovec to = {out.data() + done, bytes};

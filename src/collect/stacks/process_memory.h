@@ -34,8 +34,9 @@ class ProcessMemory {
   // 0, or the errno.
   int Read(uint64_t address, std::span<uint8_t> out);
   std::optional<uint64_t> Word(uint64_t address);
-  // As much of it as can be read, from its beginning: how many bytes.
-  size_t ReadSome(uint64_t address, std::span<uint8_t> out);
+  // As many of the bytes as there are, up to the first page that cannot be
+  // read. How many that was.
+  size_t ReadUpTo(uint64_t address, std::span<uint8_t> out);
 
   // Several places at once, in few calls. Whole, or the errno.
   struct Piece {

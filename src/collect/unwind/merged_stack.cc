@@ -1,6 +1,7 @@
 #include "collect/unwind/merged_stack.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sonde {
 namespace {
@@ -70,6 +71,16 @@ class Merger {
 };
 
 }  // namespace
+
+Interpreter InterpreterOf(const FoundPython& found, std::string program,
+                          bool is_program) {
+  return Interpreter{.minor = found.layout.minor,
+                     .eval = found.eval,
+                     .library = found.file,
+                     .program = std::move(program),
+                     .notable = found.notable,
+                     .is_program = is_program};
+}
 
 void MergeStacks(const NativeStack& native,
                  std::span<const RawPythonFrame> python,

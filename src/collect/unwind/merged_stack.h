@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collect/stacks/elf_file.h"
+#include "collect/stacks/python_finder.h"
 #include "collect/stacks/raw_python_frame.h"
 #include "collect/unwind/unwinder.h"
 
@@ -26,6 +27,10 @@ struct Interpreter {
   // The program is Python itself, not one that holds a Python.
   bool is_program = true;
 };
+
+// `program` is the file of the program that holds it.
+Interpreter InterpreterOf(const FoundPython& found, std::string program,
+                          bool is_program);
 
 // One function on a merged stack: the index of a native frame, or of a frame of
 // Python, shims not counted.
