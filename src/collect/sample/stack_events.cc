@@ -30,7 +30,7 @@ constexpr size_t kPages = 128;
 constexpr size_t kLargePages = 256;
 constexpr uint32_t kCopyBytes = 16 << 10, kLargeCopyBytes = 48 << 10;
 // A ring must hold so many samples.
-constexpr size_t kFewestRecords = 2;
+constexpr size_t kFewestRecords = 2, kFewLarge = 8;
 constexpr size_t kMostEvents = 4096, kShareOfDescriptors = 4;
 // The kernel lists a thread a little before it tells of the fork; and a thread
 // that runs is sampled in this time if it has events.
@@ -85,7 +85,7 @@ StackEvents::StackEvents(double hz, size_t most_events)
 
 Status StackEvents::OpenRings(bool large) {
   if (!kUnwinds) return Error{Error::Kind::kUnsupported, kNotUnwound};
-  copy_bytes_ = large ? kLargeCopyBytes : kCopyBytes;
+  copy_bytes_ = kCopyBytes;
   for (const int cpu : cpus_) {
     auto ring =
         PerfRing::Open(RingAttr(), 0, cpu, large ? kLargePages : kPages);
@@ -95,6 +95,10 @@ Status StackEvents::OpenRings(bool large) {
                    "the user may not lock enough memory for samples"};
     rings_.push_back(ring.Take());
   }
+  if (large && std::all_of(rings_.begin(), rings_.end(), [](const PerfRing& r) {
+        return r.bytes() >= kFewLarge * StackRecordBytes(kLargeCopyBytes);
+      }))
+    copy_bytes_ = kLargeCopyBytes;
   return Ok();
 }
 

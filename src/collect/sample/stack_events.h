@@ -56,8 +56,8 @@ class StackEvents {
  public:
   StackEvents(double hz, size_t most_events);
 
-  // The first of all calls. Only once. `large`: for those who may lock as much
-  // memory as they want; then more of each stack is copied.
+  // The first of all calls. Only once. `large`: more of each stack is copied,
+  // if so much memory may be locked.
   Status OpenRings(bool large);
   // What a sample takes in a ring.
   size_t record_bytes() const { return StackRecordBytes(copy_bytes_); }
