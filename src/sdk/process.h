@@ -22,8 +22,7 @@ struct Writer {
   uint32_t tid;
   uint32_t sequence;  // of the next block
   uint32_t used;      // 0: wiped by fork, or given back
-  uint32_t next_free;
-  uint32_t sealed;  // it has records in the overflow: none in this block
+  uint32_t sealed;    // it has records in the overflow: none in this block
   // Losses that no record tells yet, by LostWhy.
   struct Loss {
     uint64_t count, from, to;
@@ -61,6 +60,9 @@ struct Process {
 
   std::atomic<uint32_t> writers;       // taken from the array
   std::atomic<uint64_t> free_writers;  // tag, index + 1
+  // Of each free one the next, index + 1. Who loses the race for one reads what
+  // its new owner may be about to write.
+  std::atomic<uint32_t> next_free[kMaxThreads];
   std::atomic<uint32_t> overflow_lock;
   Writer overflow;
   uint32_t overflow_thread;  // whose its last record was

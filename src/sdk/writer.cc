@@ -190,8 +190,7 @@ Writer* NewWriter(Process* p) {
   uint32_t index = 0;
   uint64_t top = p->free_writers;
   while ((index = static_cast<uint32_t>(top)) != 0) {
-    const uint64_t next =
-        ((top >> 32) + 1) << 32 | p->threads[index - 1].next_free;
+    const uint64_t next = ((top >> 32) + 1) << 32 | p->next_free[index - 1];
     if (p->free_writers.compare_exchange_weak(top, next)) break;
   }
   if (index == 0) {
@@ -324,7 +323,7 @@ void EndThread(void* writer) {
   w->used = 0;
   uint64_t top = p->free_writers;
   do {
-    w->next_free = static_cast<uint32_t>(top);
+    p->next_free[index - 1] = static_cast<uint32_t>(top);
   } while (!p->free_writers.compare_exchange_weak(
       top, ((top >> 32) + 1) << 32 | index));
 }

@@ -40,7 +40,8 @@ SHARES = textwrap.dedent('''\
     }
     ''')
 # Python calls C, which calls Python, which calls C, which burns. outer and
-# inner burn as 1 : 2; plain burns without C.
+# inner burn as 1 : 2; plain burns without C. No turn lasts as long as another:
+# with a rhythm near that of the samples, all of them fall on the same moment.
 LIBRARY = textwrap.dedent('''\
     #include <time.h>
     static volatile unsigned sink;
@@ -64,24 +65,29 @@ PROGRAM = textwrap.dedent('''\
     lib = ctypes.CDLL(sys.argv[1])
     lib.burner.argtypes = [ctypes.c_double]
     CALL = ctypes.CFUNCTYPE(None)
+    part = 0.010
 
     @CALL
     def inner():
-        lib.burner(0.020)
+        lib.burner(2 * part)
 
     def outer():
-        lib.burner(0.010)
+        lib.burner(part)
         lib.calls_back(inner)
 
     def plain():
-        end = time.process_time() + 0.010
+        end = time.process_time() + part
         x = 0
         while time.process_time() < end:
             for i in range(100): x += i
 
     def main():
+        global part
         end = time.process_time() + 2
+        turn = 0
         while time.process_time() < end:
+            turn = (turn + 0.618034) % 1
+            part = 0.007 + 0.006 * turn
             outer()
             plain()
 

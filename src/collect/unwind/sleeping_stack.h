@@ -13,8 +13,9 @@ namespace sonde {
 
 // Finds the native functions that a thread is in which sleeps in the kernel. Of
 // its registers only two are known. The others come from where functions saved
-// them on the stack, and where one is needed that is not there, the stack is
-// cut (UnwindEnd::kUnknownRegister).
+// them on the stack; where code has frame pointers, the first is looked for.
+// Where one is needed that is not there, the stack is cut
+// (UnwindEnd::kUnknownRegister).
 //
 //  - The thread is not stopped. Whoever calls finds out whether it has slept on
 //    until Read() returned.

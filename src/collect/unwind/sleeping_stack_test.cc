@@ -39,6 +39,22 @@ volatile int sink = 0;
   sink = room[0];
 }
 
+// Each call has its frame in rbp, for the room it takes is not known before.
+[[gnu::noinline]] void SleepFramed(int fd, int deep) {
+  auto* const room = static_cast<volatile char*>(
+      __builtin_alloca(static_cast<size_t>(64 + deep)));
+  room[0] = 1;
+  if (deep > 0) {
+    SleepFramed(fd, deep - 1);
+  } else {
+    returns_to = reinterpret_cast<uint64_t>(__builtin_return_address(0));
+    sleeper = static_cast<pid_t>(::syscall(SYS_gettid));
+    char byte;
+    sink = static_cast<int>(::read(fd, &byte, 1));
+  }
+  sink = room[0];
+}
+
 // A thread of this process that sleeps until the end of the test.
 class SleepingStackTest : public testing::Test {
  protected:
@@ -86,6 +102,16 @@ TEST_F(SleepingStackTest, CopiesMoreWhereCallersLieFurtherUp) {
   reader_.Read(code_, *at_, out_);
   EXPECT_TRUE(Finds(returns_to));
   EXPECT_GT(out_.frames.size(), 3u);
+}
+
+TEST_F(SleepingStackTest, FollowsFramePointersThatItHasToFind) {
+  Sleep([](int fd) { SleepFramed(fd, 5); });
+  reader_.Read(code_, *at_, out_);
+  EXPECT_TRUE(Finds(returns_to));
+  EXPECT_EQ(out_.end, UnwindEnd::kComplete) << NameOf(out_.end);
+  EXPECT_GT(std::count_if(out_.frames.begin(), out_.frames.end(),
+                          [](const NativeFrame& one) { return one.guessed; }),
+            0);
 }
 
 TEST_F(SleepingStackTest, PlacesThatAreNoneHaveNoCallers) {

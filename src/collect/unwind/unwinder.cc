@@ -13,6 +13,10 @@ using Rule = UnwindRow::Rule;
 constexpr uint64_t kWord = sizeof(uint64_t);
 constexpr size_t kRipRule = kKeptCount - 1;
 static_assert(kKept[kRipRule] == kRip);
+constexpr size_t kRbpRule = 1;
+static_assert(kKept[kRbpRule] == kRbp);
+// In which a link is looked for (FindLink).
+constexpr uint64_t kLinkBytes = 16 << 10;
 
 bool WordAt(const StackCopy& stack, uint64_t address, uint64_t& word) {
   if (address < stack.address) return false;
@@ -25,6 +29,15 @@ bool WordAt(const StackCopy& stack, uint64_t address, uint64_t& word) {
 
 uint64_t Plus(uint64_t value, int32_t offset) {
   return value + static_cast<uint64_t>(int64_t{offset});
+}
+
+// Whether rbp points to the caller's rbp, and above it to the return address.
+bool KeepsLinkInRbp(const UnwindRow& row) {
+  constexpr Rule kSavedRbp = {Rule::Kind::kAtCfa, 0, -16};
+  constexpr Rule kReturns = {Rule::Kind::kAtCfa, 0, -8};
+  return row.cfa == UnwindRow::Cfa::kRegister && row.cfa_register == kRbp &&
+         row.cfa_offset == 16 && row.rules[kRbpRule] == kSavedRbp &&
+         row.rules[kRipRule] == kReturns;
 }
 
 }  // namespace
@@ -55,6 +68,7 @@ struct Unwinder::Walk {
   bool Value(const Rule& rule, uint8_t number, uint64_t cfa, bool signal_frame,
              std::optional<uint64_t>& value, UnwindEnd& why) const;
   std::optional<uint64_t> Cfa(const UnwindRow& row, UnwindEnd& why) const;
+  std::optional<uint64_t> FindLink(UnwindEnd& why) const;
 };
 
 bool Unwinder::Walk::Value(const Rule& rule, uint8_t number, uint64_t cfa,
@@ -131,11 +145,38 @@ std::optional<uint64_t> Unwinder::Walk::Cfa(const UnwindRow& row,
   return std::nullopt;
 }
 
+// Where a function that keeps its frame in rbp has its link, if rbp is not
+// known: the lowest two words that look like one and lead to another. `why` is
+// set if there is none.
+std::optional<uint64_t> Unwinder::Walk::FindLink(UnwindEnd& why) const {
+  const auto link_at = [&](uint64_t place, uint64_t& next) {
+    uint64_t pc = 0;
+    return WordAt(stack, place, next) && WordAt(stack, place + kWord, pc) &&
+           next > place && next % kWord == 0 && pc != 0 && code.Find(pc - 1);
+  };
+  const uint64_t end = stack.address + stack.bytes.size();
+  const uint64_t from = (registers[kRsp] + kWord - 1) / kWord * kWord;
+  why = UnwindEnd::kUnknownRegister;
+  for (uint64_t at = from; at < from + kLinkBytes && at < end; at += kWord) {
+    uint64_t next = 0, beyond = 0;
+    if (!link_at(at, next)) continue;
+    if (link_at(next, beyond)) return at;
+    if (next >= end && next - end < kLinkBytes) why = UnwindEnd::kEndOfCopy;
+  }
+  return std::nullopt;
+}
+
 Unwinder::Step Unwinder::ByTable(Walk& walk, const UnwindRow& row) {
   // The outermost function has no caller.
   if (row.rules[kRipRule].kind == Rule::Kind::kUndefined)
     return walk.Stop(UnwindEnd::kComplete);
   UnwindEnd why;
+  const bool searched = KeepsLinkInRbp(row) && !walk.registers.Knows(kRbp);
+  if (searched) {
+    const auto link = walk.FindLink(why);
+    if (!link) return walk.Stop(why);
+    walk.registers.Set(kRbp, *link);
+  }
   const auto cfa = walk.Cfa(row, why);
   if (!cfa) return walk.Stop(why);
   // A caller's frame lies above. Only a signal may have come on another stack.
@@ -154,7 +195,7 @@ Unwinder::Step Unwinder::ByTable(Walk& walk, const UnwindRow& row) {
   if (caller[kRip] == 0) return walk.Stop(UnwindEnd::kComplete);
   walk.registers = caller;
   walk.exact_pc = row.signal_frame;
-  walk.guessed = false;
+  walk.guessed = searched;
   return Step::kNext;
 }
 
