@@ -116,6 +116,8 @@ CALLS = textwrap.dedent('''\
     outer()
     ''')
 
+BY = ("proc", "perf", "bpf") if os.getuid() == 0 else ("proc", "perf")
+
 # Threads that come and go, and a process that becomes another program.
 SHORT = textwrap.dedent('''\
     #include <pthread.h>
@@ -210,6 +212,46 @@ def who_called_is_named():
         true(text, re.search(r"\n    wait_for_pipe \(\S+/waits\.c:\d+\)\n", text))
 
 
+def recorded(*words, status=0):
+    trace = run.path("t.sonde")
+    done = subprocess.run([run.sonde, "run", "--force", "--quiet", "-o", trace, *words],
+                          capture_output=True, text=True, timeout=60)
+    equal(f"status ({done.stderr})", done.returncode, status)
+    told = subprocess.run([run.sonde, "report", "--json", trace],
+                          capture_output=True, check=True).stdout
+    return json.loads(told)
+
+
+def a_recording_tells_where_native_code_waits(by):
+    """Three seconds at each place, the first of them before anybody looks."""
+    told = recorded("--stacks-by", by, "--", compiled("waits", WAITS), "1")
+    waits = [w for w in told["waits"] if w["process"] == 1]
+    for name, call in {**NAMES, "main": "nanosleep"}.items():
+        if name == "wait_for_child":
+            continue
+        at = [w for w in waits if w["own"] and w["own"]["function"] == name]
+        equal(f"one place of {name} in {waits}", len(at), 1)
+        true(f"{name}: {at}", call in at[0]["call"] and
+             at[0]["own"]["file"].endswith("waits.c") and
+             2.2e9 < at[0]["wait_ns"] < 3.2e9)
+        true(f"{name}: what it called: {at}", at[0]["library"])
+    first = told["findings"][0]
+    equal("rule", first["rule"], "waiting")
+    equal("where", first["where"]["function"], "main")
+    true("how", "for a time to pass" in first["summary"])
+    # They did not run, so they have no CPU time to be divided.
+    true(told["sampling"], not told["sampling"] or
+         told["sampling"]["sampled_ns"] < 0.2e9)
+
+
+def who_waits_for_a_child_is_not_the_one():
+    told = recorded("--", "bash", "-c", f"{compiled('waits', WAITS)} 1; exit 4",
+                    status=4)
+    first = told["findings"][0]
+    equal("rule", first["rule"], "waiting")
+    equal("where", first["where"]["function"], "main")
+
+
 def python_calls_c_that_sleeps():
     library = compiled("librests.so", LIBRARY, "-shared", "-fPIC")
     script = run.path("calls.py")
@@ -255,6 +297,10 @@ if os.uname().machine != "x86_64":
     sys.exit(0)
 
 run.case("who_called_is_named", who_called_is_named)
+for one in BY:
+    run.case(f"a_recording_tells_where_native_code_waits_by_{one}",
+             a_recording_tells_where_native_code_waits, one)
+run.case("who_waits_for_a_child_is_not_the_one", who_waits_for_a_child_is_not_the_one)
 run.case("python_calls_c_that_sleeps", python_calls_c_that_sleeps)
 run.case("threads_that_end_and_another_program", threads_that_end_and_another_program)
 run.done()

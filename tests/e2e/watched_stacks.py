@@ -308,8 +308,10 @@ def another_users_process_is_told_of():
         watch = Watch("--pid", job.pid, "--for", "1s", before=NOBODY)
         found = watch.end()
     equal("by", (found["sampling"] or {"by": "proc"})["by"], "proc")
-    told_of = missing(found, "native stacks")
-    equal("lines", len(told_of), 1)
+    # Beside a hundred threads that burn, names of where they sleep come late.
+    told_of = [one for one in missing(found, "native stacks")
+               if not one["why"].startswith("names are missing")]
+    equal(f"lines {told_of}", len(told_of), 1)
     true(told_of, f"process {job.pid}" in told_of[0]["why"] and
          "as root" in told_of[0]["cure"])
 
@@ -375,8 +377,10 @@ def more_threads_than_events():
     with Job(program, "1", before=before) as job:
         found = watch(job.pid, before)
     equal("sampling", found["sampling"], None)
-    told_of = missing(found, "native stacks")
-    equal("lines", len(told_of), 1)
+    # Beside a hundred threads that burn, names of where they sleep come late.
+    told_of = [one for one in missing(found, "native stacks")
+               if not one["why"].startswith("names are missing")]
+    equal(f"lines {told_of}", len(told_of), 1)
     true(told_of, "perf events" in told_of[0]["why"] and "ulimit" in told_of[0]["cure"])
 
 

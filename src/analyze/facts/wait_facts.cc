@@ -107,6 +107,36 @@ bool IsLibrary(std::string_view file) {
          file.starts_with("<frozen ");
 }
 
+namespace {
+
+std::string_view LastPart(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// What every program waits through: its name says less than that of its caller.
+bool IsOfTheSystem(const Function& function) {
+  const std::string_view name = LastPart(function.module);
+  return function.language == "native" &&
+         (name.starts_with("libc.") || name.starts_with("libc-") ||
+          name.starts_with("libpthread") || name.starts_with("ld-") ||
+          name.starts_with("[vdso]"));
+}
+
+// Of Python what was not installed; of native code what is no shared library of
+// the system's or of a package, and no interpreter of Python.
+bool IsOwn(const Function& function) {
+  if (function.language == "python") return !IsLibrary(function.file);
+  const std::string_view module = function.module;
+  return function.language == "native" &&
+         module.find("/lib/") == std::string_view::npos &&
+         module.find("/lib64/") == std::string_view::npos &&
+         !module.starts_with("[") && !IsLibrary(module) &&
+         !LastPart(module).starts_with("python") &&
+         !LastPart(module).starts_with("libpython");
+}
+
+}  // namespace
+
 const char* NameOf(WaitKind kind) { return WordsOf(kind).name; }
 std::string_view PhraseOf(WaitKind kind) { return WordsOf(kind).phrase; }
 
@@ -128,25 +158,27 @@ void WaitReader::Add(uint32_t process, uint32_t thread,
   Sum sum{process, thread};
   WaitKind kind = WaitKind::kOther;  // by the library
   StackPlace library, innermost;
-  bool in_library = false;
+  bool in_library = false, in_system = false;
   for (const StackPlace& place : places) {
     const Function& function = names_.functions()[place.function];
     if (function.language == "kernel") {
       sum.call = place.function + 1;
       continue;
     }
-    if (function.language == "python" && !IsLibrary(function.file)) {
+    if (IsOwn(function)) {
       sum.own = place.function + 1;
       sum.own_line = place.line;
       break;
     }
     if (kind == WaitKind::kOther) kind = KindOfLibrary(function);
-    if (!in_library) innermost = place;
+    if (!in_library || in_system) innermost = place;
+    in_system = (!in_library || in_system) && IsOfTheSystem(function);
     library = place;
     in_library = true;
   }
   if (in_library) {
-    // Of a program that is a library's, the innermost says most.
+    // Of a program that is a library's, the innermost says most, but for the
+    // one that makes system calls for all.
     const StackPlace& shown = sum.own == 0 ? innermost : library;
     sum.library = shown.function + 1;
     sum.library_line = shown.line;

@@ -93,5 +93,67 @@ TEST(WaitFacts, WithoutCodeOfTheProgramTheInnermostIsShown) {
   EXPECT_EQ(CallWaitPlace(waits[1]), "futex");
 }
 
+// A native program, its main thread from the outermost on:
+//   main > load > fread, of libc > read
+// and a thread of a pool of a library:
+//   start_thread, of libc > gomp_barrier, of libgomp > syscall, of libc > futex
+constexpr std::string_view kNative =
+    "process 1 pid=10 name=train start=0 end=10s exit=0\n"
+    "thread 1 process=1 tid=10 start=0 end=10s\n"
+    "thread 2 process=1 tid=11 start=0 end=10s\n"
+    "module 1 path=/home/u/bin/train\n"
+    "module 2 path=/usr/lib/x86_64-linux-gnu/libc.so.6\n"
+    "module 3 path=/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0\n"
+    "module 4 path=/usr/bin/python3.11\n"
+    "frame 1 function=main module=1 file=train.cc line=90\n"
+    "frame 2 function=load module=1 file=train.cc line=31\n"
+    "frame 3 function=fread module=2\n"
+    "frame 4 function=__read module=2\n"
+    "frame 5 function=read file=[kernel]\n"
+    "frame 6 function=start_thread module=2\n"
+    "frame 7 function=gomp_barrier module=3\n"
+    "frame 8 function=syscall module=2\n"
+    "frame 9 function=futex file=[kernel]\n"
+    "frame 10 function=take_gil module=4\n"
+    "stack 1 frame=1\n"
+    "stack 2 parent=1 frame=2\n"
+    "stack 3 parent=2 frame=3\n"
+    "stack 4 parent=3 frame=4\n"
+    "stack 5 parent=4 frame=5\n"
+    "stack 6 frame=6\n"
+    "stack 7 parent=6 frame=7\n"
+    "stack 8 parent=7 frame=8\n"
+    "stack 9 parent=8 frame=9\n"
+    "stack 10 parent=6 frame=10\n"
+    "stack 11 parent=10 frame=9\n"
+    "stack 12 parent=6 frame=8\n"
+    "stack 13 parent=12 frame=9\n";
+
+TEST(WaitFacts, NativeCodeOfTheProgramIsToldFromItsLibraries) {
+  const auto waits =
+      FactsOfText(kNative,
+                  "sample 1s thread=1 stack=5 weight=3s waiting\n"
+                  "sample 1s thread=2 stack=9 weight=2s waiting\n")
+          .code.waits;
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(CallWaitPlace(waits[0]), "load (train.cc:31), in fread");
+  EXPECT_EQ(waits[0].kind, WaitKind::kFile);
+  EXPECT_FALSE(waits[1].own.known());
+  EXPECT_EQ(CallWaitPlace(waits[1]), "gomp_barrier")
+      << "the C library's says less";
+}
+
+TEST(WaitFacts, AnInterpreterIsNobodysOwn) {
+  const auto waits =
+      FactsOfText(kNative,
+                  "sample 1s thread=1 stack=11 weight=3s waiting\n"
+                  "sample 1s thread=2 stack=13 weight=2s waiting\n")
+          .code.waits;
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(CallWaitPlace(waits[0]), "take_gil");
+  EXPECT_FALSE(waits[0].own.known());
+  EXPECT_EQ(CallWaitPlace(waits[1]), "start_thread") << "there is no other";
+}
+
 }  // namespace
 }  // namespace sonde

@@ -34,22 +34,19 @@ const ProcessFacts* WhoStands(const Facts& facts, const Standstill& still) {
 }
 
 std::string AdviceOn(const ProcessFacts* process) {
-  const bool python = process != nullptr && IsPython(*process);
   // Of one that is gone, the number is another's the next time.
   const std::string pid =
       process != nullptr && process->row.exit == Process::Exit::kRunning
           ? std::to_string(process->row.pid)
           : "PID";
   return fmt::format(
-      "More or faster hardware will not help: find out what it waits for. {} "
+      "More or faster hardware will not help: find out what it waits for. "
+      "While it stands still, `sonde stacks {}` prints where each thread "
+      "stands. "
       "Look for a lock that is taken twice, a queue that nobody fills, a "
       "worker that died, a collective call that one rank never makes, a "
       "server that does not answer; give such waits a time limit.",
-      fmt::format("While it stands still, `{}` prints where each thread "
-                  "stands.",
-                  python
-                      ? "sonde stacks " + pid
-                      : "gdb -p " + pid + " -batch -ex 'thread apply all bt'"));
+      pid);
 }
 
 // A moment before whoever ended it began to: threads that stood still all the

@@ -3,7 +3,8 @@
 // Evidence: the program used less than kWaitingCores, and samples of its
 // threads tell where one of them slept for at least kMostOfTheTime of the time:
 // the main thread of the process that worked most, of those whose stacks could
-// be read. Silent where another rule has found something: that says why; and
+// be read; one that waits for a process it started only if there is no other.
+// Silent where another rule has found something: that says why; and
 // where nothing is known of the place at which it slept longest.
 
 #include <fmt/format.h>
@@ -70,20 +71,25 @@ double ShareOf(const Facts& facts, const WaitFacts& wait) {
 
 // Whose waits are the program's: see above. Null if nobody's are known.
 const ThreadFacts* WhoWaits(const Facts& facts, const ProcessFacts** process) {
+  const ThreadFacts* parent = nullptr;
   for (const ProcessFacts& p : facts.processes) {
-    const bool read =
-        std::any_of(facts.code.waits.begin(), facts.code.waits.end(),
-                    [&](const WaitFacts& wait) {
-                      return wait.process == p.row.number && wait.own.known();
-                    });
-    if (!read) continue;
-    for (const ThreadFacts& t : p.threads)
-      if (t.row.tid == p.row.pid) {
-        *process = &p;
-        return &t;
-      }
+    const auto longest =
+        std::find_if(facts.code.waits.begin(), facts.code.waits.end(),
+                     [&](const WaitFacts& wait) {
+                       return wait.process == p.row.number && wait.own.known();
+                     });
+    if (longest == facts.code.waits.end()) continue;
+    const auto main = std::find_if(
+        p.threads.begin(), p.threads.end(),
+        [&](const ThreadFacts& t) { return t.row.tid == p.row.pid; });
+    if (main == p.threads.end()) continue;
+    const bool waits_for_child = longest->kind == WaitKind::kChild;
+    if (waits_for_child && parent != nullptr) continue;
+    *process = &p;
+    if (!waits_for_child) return &*main;
+    parent = &*main;
   }
-  return nullptr;
+  return parent;
 }
 
 }  // namespace

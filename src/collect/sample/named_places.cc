@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "collect/proc/proc_file.h"
 #include "collect/proc/process_files.h"
-#include "collect/sample/stack_sampler.h"
+#include "collect/stacks/python_finder.h"
 #include "collect/symbols/code_names.h"
 #include "collect/symbols/perf_map.h"
 #include "collect/unwind/eh_frame.h"

@@ -100,7 +100,7 @@ void NativeFrames::NameAllMade() {
 }
 
 void NativeFrames::Name() {
-  NameFiles();
+  if (!places_.empty()) NameFiles();
   NameAllMade();
 }
 

@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "collect/perf/stack_record.h"
 #include "collect/proc/proc_file.h"
-#include "collect/sample/stack_sampler.h"
+#include "collect/stacks/python_finder.h"
 #include "collect/tree/task_events.h"
 
 namespace sonde {
@@ -51,10 +51,7 @@ constexpr SourceInfo kNativeSources[] = {
 }  // namespace
 
 NativeSampler::NativeSampler(SampledRun& run)
-    : run_(run),
-      hz_(HzFor(run.stacks_hz)),
-      events_(hz_, MostEvents()),
-      native_(run.out, files_) {
+    : run_(run), hz_(HzFor(run.stacks_hz)), events_(hz_, MostEvents()) {
   fault_.function = run.out.Intern(kPageFault);
   fault_.file = run.out.Intern(kKernelFile);
   // Where the tree of a command is not followed by perf, perf was not wanted or
@@ -257,8 +254,9 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
   }
   if (record->registers) {
     const Registers registers = RegistersOfPerf(*record->registers);
-    unwinder_.Unwind(program->code, registers,
-                     StackCopy{registers[kRsp], record->stack}, stack_);
+    run_.native.unwinder.Unwind(program->code, registers,
+                                StackCopy{registers[kRsp], record->stack},
+                                stack_);
     copy_ = record->stack;
     if (stack_.end == UnwindEnd::kEndOfCopy) UnwindFurther(*record, *program);
     frames_.clear();
@@ -267,8 +265,8 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
                            : stack_.end == UnwindEnd::kComplete;
     if (!program->interpreter)
       for (size_t i = stack_.frames.size(); i-- > 0;)
-        frames_.push_back(
-            native_.Of(stack_.frames[i], number, program->code.pid()));
+        frames_.push_back(run_.native.frames.Of(stack_.frames[i], number,
+                                                program->code.pid()));
     if (Starts(*program, sample.time_ns)) return;
     // A function that makes system calls says by its name which. The processor
     // leaves the place of the call in rcx.
@@ -291,8 +289,8 @@ void NativeSampler::UnwindFurther(const StackRecord& record, Program& program) {
   std::copy(record.stack.begin(), record.stack.end(), longer_.begin());
   longer_.resize(record.stack.size() +
                  memory.ReadUpTo(end, std::span(longer_).last(kFurtherBytes)));
-  unwinder_.Unwind(program.code, registers, StackCopy{registers[kRsp], longer_},
-                   further_);
+  run_.native.unwinder.Unwind(program.code, registers,
+                              StackCopy{registers[kRsp], longer_}, further_);
   if (further_.end != UnwindEnd::kComplete) return;
   std::swap(stack_, further_);
   copy_ = longer_;
@@ -327,7 +325,7 @@ NativeSampler::Program* NativeSampler::NewProgram(
     pid_t pid, const ProcessTree::TaskState& state) {
   const auto parent = programs_.find(state.copy_of);
   if (parent == programs_.end()) {
-    Program fresh(ProcessCode(pid, files_));
+    Program fresh(ProcessCode(pid, run_.native.files));
     fresh.looks_like_python = LooksLikePython(pid);
     fresh.exec_ns = state.exec_ns;
     return &programs_.emplace(state.number, std::move(fresh)).first->second;
@@ -397,8 +395,8 @@ bool NativeSampler::MergePython(const StackRecord& record,
   for (size_t i = merged_.frames.size(); i-- > 0;) {
     const MergedFrame& one = merged_.frames[i];
     if (!one.python)
-      frames_.push_back(
-          native_.Of(stack_.frames[one.index], number, program.code.pid()));
+      frames_.push_back(run_.native.frames.Of(stack_.frames[one.index], number,
+                                              program.code.pid()));
     else if (one.index < python.frames.size())
       frames_.push_back(FrameOf(run_.out, python.frames[one.index]));
   }
@@ -457,7 +455,6 @@ void NativeSampler::Stop(int64_t now_ns) {
   events_.Close();
   walker_.reset();
   next_ns_ = INT64_MAX;
-  native_.Name();
   if (lost_ == 0) return;
   Loss loss;
   loss.reason = "stack-samples";
@@ -478,9 +475,9 @@ std::vector<NotCollected> NativeSampler::not_collected() const {
   if (!not_walked_.why.empty())
     out.push_back(
         Missing(kNativeSources[1], not_walked_.why, not_walked_.cure));
-  if (!native_.unnamed().empty())
-    out.push_back(
-        Missing(kNativeSources[0], "names are missing: " + native_.unnamed()));
+  if (!run_.native.frames.unnamed().empty())
+    out.push_back(Missing(kNativeSources[0], "names are missing: " +
+                                                 run_.native.frames.unnamed()));
   return out;
 }
 

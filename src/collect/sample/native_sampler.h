@@ -62,7 +62,6 @@ class NativeSampler : public Gatherer {
   void Look(int64_t now_ns) override;
   void Pause(bool paused) override;
   void Stop(int64_t now_ns) override;
-  int64_t EndHelpers() override { return native_.cpu_ns(); }
   std::vector<NotCollected> not_collected() const override;
 
  private:
@@ -145,9 +144,6 @@ class NativeSampler : public Gatherer {
   size_t most_left_out_ = 0;
   std::optional<Error> too_many_;
 
-  CodeFiles files_;
-  NativeFrames native_;
-  Unwinder unwinder_;
   std::map<uint32_t, Program> programs_;  // by number
   NativeStack stack_;
   NativeStack further_;

@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "collect/proc/pids.h"
 #include "collect/proc/proc_file.h"
-#include "collect/sample/stack_sampler.h"
+#include "collect/stacks/python_finder.h"
 
 namespace sonde {
 namespace {

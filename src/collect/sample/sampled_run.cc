@@ -21,7 +21,8 @@ SampledRun::SampledRun(TraceWriter& writer, ProcessTree& process_tree,
       slack_ns(static_cast<int64_t>(0.3e9 / std::max(rate, 1.0))),
       // The other half is for the processes still to come: their pidfds.
       budget{FdBudget::FromLimits().left / 2},
-      places(tree, !cgroup.empty()) {}
+      places(tree, !cgroup.empty()),
+      native(writer) {}
 
 void SampledRun::BeginTick(int64_t now_ns) {
   machine_due = now_ns + slack_ns >= next_machine_ns_;

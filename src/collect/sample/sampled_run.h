@@ -10,9 +10,12 @@
 
 #include "collect/gatherer.h"
 #include "collect/proc/proc_file.h"
+#include "collect/sample/native_frames.h"
 #include "collect/sample/process_places.h"
 #include "collect/stacks/python_process.h"
 #include "collect/tree/process_tree.h"
+#include "collect/unwind/code_file.h"
+#include "collect/unwind/unwinder.h"
 #include "trace/writer.h"
 
 namespace sonde {
@@ -28,6 +31,16 @@ const char* NameOf(StacksBy by);  // "proc", as in --stacks-by
 // all that it will start; of processes that run already; or of the whole
 // machine.
 enum class StacksOf { kCommand, kRunning, kMachine };
+
+// The native code that samplers come across, and its names at the end of a
+// recording.
+struct NativeCode {
+  explicit NativeCode(TraceWriter& out) : frames(out, files) {}
+
+  CodeFiles files;
+  Unwinder unwinder;
+  NativeFrames frames;
+};
 
 // What the samplers of one recording share: where they write to, whom they
 // follow, and what one of them tells the others. Does not own writer and tree.
@@ -77,6 +90,7 @@ struct SampledRun {
   uint64_t pythons_found = 0;  // so far
   std::unordered_set<uint32_t> python_tried;
   bool native_stacks = false;
+  NativeCode native;
   int64_t machine_busy_ns = 0;  // time that all cores have worked so far
 
  private:

@@ -1,5 +1,6 @@
 #include "collect/sample/stack_sampler.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,13 @@ constexpr int64_t kTellSleepNs = kNsPerSec;
 // PythonProcess::Sample() looks anew for threads that it did not know.
 constexpr int64_t kNewThreadNs = 3 * kNsPerSec / 2;
 constexpr size_t kAlwaysAsked = 32;
+// Of native programs those that rest, and their threads, are asked at every so
+// many looks.
+constexpr size_t kNativeRests = 4, kNativeThreadRests = 8;
+// What does not live for so long is not worth a look; what looks like a Python
+// may be one yet.
+constexpr int64_t kNativeAfterNs = kNsPerSec / 5;
+constexpr int64_t kNoPythonAfterNs = 2 * kNsPerSec;
 // After these times a process that was no Python is looked at again: it may
 // have loaded one. What looks like a Python may only just be loading it.
 constexpr int64_t kTryAgainNs[] = {kNsPerSec / 2, 2 * kNsPerSec,
@@ -52,18 +60,10 @@ SourceState CheckStacks() {
   return SourceState::Works("functions of Python 3.8 to 3.14");
 }
 
-}  // namespace
-
-std::string ProgramName(pid_t pid) {
-  const std::string path = ProgramOf(pid);
-  return path.substr(path.rfind('/') + 1);
+uint8_t FlagsOf(const PythonThread* python) {
+  const bool exact = python == nullptr || !(python->approximate || python->cut);
+  return exact ? 0 : Sample::kApproximate;
 }
-
-bool LooksLikePython(pid_t pid) {
-  return ProgramName(pid).find("python") != std::string::npos;
-}
-
-namespace {
 
 constexpr SourceInfo kStackSources[] = {
     {"stacks", "where in their code programs are", CheckStacks}};
@@ -78,7 +78,8 @@ StackSampler::StackSampler(SampledRun& run)
                                 (run.native_stacks ? 2e9 : 1e9) / run.stacks_hz)
                           : INT64_MAX / 4),
       next_find_ns_(NowNs() + kFindEveryNs),
-      rest_find_ns_(NowNs()) {}
+      rest_find_ns_(NowNs()),
+      sleeping_stack_(run.native.unwinder) {}
 
 bool StackSampler::Rest::Skips() {
   if (skip == 0) return false;
@@ -92,16 +93,18 @@ void StackSampler::Rest::Again(bool rests, size_t most) {
 }
 
 // What was used and is in no sample belongs to one without a stack.
-void StackSampler::Forget(WatchedThread& thread, int64_t now_ns) {
+void StackSampler::Forget(const Program& program, WatchedThread& thread,
+                          int64_t now_ns) {
   PutSlept(now_ns, thread);
-  PutRan(now_ns, thread, 0, 0);
+  PutRan(now_ns, program, thread, 0, 0);
   thread.Close(run_.budget);
 }
 
 void StackSampler::Forget(uint32_t number, Program& program, int64_t now_ns) {
-  for (Watched& one : program.threads) Forget(one.thread, now_ns);
+  for (Watched& one : program.threads) Forget(program, one.thread, now_ns);
   program.threads.clear();
   program.python = nullptr;
+  program.code.reset();
   // What perf has of it comes a little later.
   if (run_.pythons.contains(number)) ended_.emplace_back(now_ns, number);
   program.asleep = false;
@@ -132,6 +135,8 @@ void StackSampler::Sync(int64_t now_ns) {
       run_.pythons.erase(number);
       program.tries = 0;
       program.looks_like_python.reset();
+      program.since_ns = now_ns;
+      program.closed = false;
       program.next_try_ns = now_ns + kFirstTryNs;
       next_find_ns_ = std::min(next_find_ns_, program.next_try_ns);
     }
@@ -139,7 +144,7 @@ void StackSampler::Sync(int64_t now_ns) {
     program.pid = process.pid;
     if (fresh && ::clock_getcpuclockid(process.pid, &program.clock) != 0)
       programs_.erase(at);  // ended already
-    else if (program.python)
+    else if (program.code)
       SyncThreads(number, program, now_ns);
     else if (fresh && state && state->copy_of != 0)
       TryCopy(number, program, state->copy_of, now_ns);
@@ -156,7 +161,7 @@ void StackSampler::SyncThreads(uint32_t number, Program& program,
   const auto end = program.threads.end();
   for (const auto& [thread, tid] : live->second.threads) {
     while (old != end && old->thread.number() < thread)
-      Forget((old++)->thread, now_ns);
+      Forget(program, (old++)->thread, now_ns);
     if (old != end && old->thread.number() == thread &&
         old->thread.tid() == tid) {
       threads.push_back(std::move(*old++));
@@ -165,7 +170,7 @@ void StackSampler::SyncThreads(uint32_t number, Program& program,
     threads.emplace_back(WatchedThread(thread, program.pid, tid, now_ns));
     program.asleep = false;
   }
-  while (old != end) Forget((old++)->thread, now_ns);
+  while (old != end) Forget(program, (old++)->thread, now_ns);
   program.threads = std::move(threads);
 }
 
@@ -220,6 +225,25 @@ void StackSampler::Found(uint32_t number, Program& program,
                number, SampledRun::Python{std::move(python), program.exec_ns})
            .first->second.process;
   ++run_.pythons_found;
+  program.code.emplace(program.pid, run_.native.files);
+  program.told_ns = now_ns;
+  program.asleep = false;
+  SyncThreads(number, program, now_ns);
+}
+
+// One that is no Python, or is not known as one.
+void StackSampler::WatchNative(uint32_t number, Program& program,
+                               int64_t now_ns) {
+  if (!SleepingStack::Works() || program.closed) return;
+  const int64_t after_ns = program.looks_like_python.value_or(true)
+                               ? kNoPythonAfterNs
+                               : kNativeAfterNs;
+  if (now_ns - program.since_ns < after_ns) return;
+  program.closed =
+      ReadOnce(fmt::format("/proc/{}/syscall", program.pid).c_str(), buffer_)
+          .empty();
+  if (program.closed) return;
+  program.code.emplace(program.pid, run_.native.files);
   program.told_ns = now_ns;
   SyncThreads(number, program, now_ns);
 }
@@ -239,6 +263,7 @@ void StackSampler::FindPythons(int64_t now_ns) {
       run_.pythons.erase(ended_.front().second);
   for (auto& [number, program] : programs_) {
     if (WorthATry(program, now_ns)) TryFind(number, program, now_ns);
+    if (!program.code) WatchNative(number, program, now_ns);
     if (program.python == nullptr)
       next_find_ns_ = std::min(next_find_ns_, program.next_try_ns);
   }
@@ -258,7 +283,7 @@ int64_t StackSampler::next_look_ns() const {
                               ? rest_find_ns_
                               : std::max(next_find_ns_, rest_find_ns_);
   for (const auto& [number, program] : programs_)
-    if (program.python != nullptr) return std::min(find_ns, ticks_.next_ns());
+    if (program.code) return std::min(find_ns, ticks_.next_ns());
   return find_ns;
 }
 
@@ -270,11 +295,12 @@ void StackSampler::Look(int64_t now_ns) {
   Sync(now_ns);
   const size_t most = programs_.size() / kAlwaysAsked;
   for (auto& [number, program] : programs_) {
-    if (program.python == nullptr || program.rest.Skips()) continue;
+    if (!program.code || program.rest.Skips()) continue;
     const int64_t cpu_ns = ClockNs(program.clock);
     const bool rests = program.asleep && cpu_ns == program.cpu_ns;
     program.cpu_ns = cpu_ns;
-    program.rest.Again(rests, most);
+    program.rest.Again(
+        rests, program.python != nullptr ? most : std::max(most, kNativeRests));
     if (rests)
       SleepOn(program, now_ns);
     else
@@ -298,7 +324,8 @@ void StackSampler::SleepOn(Program& program, int64_t now_ns) {
 void StackSampler::LookAt(uint32_t number, Program& program, int64_t now_ns) {
   running_.clear();
   sleeping_.clear();
-  const size_t most = program.threads.size() / kAlwaysAsked;
+  size_t most = program.threads.size() / kAlwaysAsked;
+  if (program.python == nullptr) most = std::max(most, kNativeThreadRests);
   for (Watched& one : program.threads) {
     if (one.rest.Skips()) continue;
     WatchedThread& thread = one.thread;
@@ -313,8 +340,8 @@ void StackSampler::LookAt(uint32_t number, Program& program, int64_t now_ns) {
     }
     PutSlept(now_ns, thread);
     // Where it runs, perf tells.
-    if (seen == Seen::kRuns && run_.native_stacks)
-      PutRan(now_ns, thread, 0, 0);
+    if (seen == Seen::kRuns && (run_.native_stacks || !program.python))
+      PutRan(now_ns, program, thread, 0, 0);
     else if (seen == Seen::kRuns)
       running_.push_back(&thread);
     if (seen == Seen::kSleeps) sleeping_.push_back(&thread);
@@ -323,13 +350,20 @@ void StackSampler::LookAt(uint32_t number, Program& program, int64_t now_ns) {
   program.asleep = std::all_of(
       program.threads.begin(), program.threads.end(),
       [&](const Watched& one) { return one.asleep_cpu_ns == program.cpu_ns; });
-  if ((!running_.empty() || !sleeping_.empty()) && !ReadStacks(program, now_ns))
+  if ((!running_.empty() || !sleeping_.empty()) &&
+      !ReadStacks(number, program, now_ns))
     Forget(number, program, now_ns);
 }
 
 // Of those that run or sleep now. False if it ended or became another program;
 // the tree will say so.
-bool StackSampler::ReadStacks(Program& program, int64_t now_ns) {
+bool StackSampler::ReadStacks(uint32_t number, Program& program,
+                              int64_t now_ns) {
+  if (program.python == nullptr) {
+    for (WatchedThread* const thread : sleeping_)
+      SleepsAt(number, program, *thread, nullptr);
+    return true;
+  }
   own_tids_.clear();
   for (const auto* list : {&running_, &sleeping_})
     for (WatchedThread* const thread : *list)
@@ -339,51 +373,70 @@ bool StackSampler::ReadStacks(Program& program, int64_t now_ns) {
   std::unordered_map<pid_t, const PythonThread*> by_tid;
   for (const PythonThread& one : stacks.value())
     if (!one.frames.empty()) by_tid.emplace(one.own_tid, &one);
-  for (const bool sleeps : {false, true})
-    for (WatchedThread* const thread : sleeps ? sleeping_ : running_) {
-      const auto at = by_tid.find(thread->own_tid(buffer_));
-      const PythonThread* const python =
-          at == by_tid.end() ? nullptr : at->second;
-      // Its interpreter may not know it yet; then it is asked again.
-      if (sleeps && python == nullptr &&
-          now_ns - thread->since_ns() < kNewThreadNs) {
-        program.asleep = false;
-        continue;
-      }
-      const uint32_t stack = StackOf(*thread, python, sleeps);
-      const uint8_t flags =
-          python != nullptr && (python->approximate || python->cut)
-              ? Sample::kApproximate
-              : 0;
-      if (sleeps)
-        thread->SleepsAt(stack, flags);
-      else
-        PutRan(now_ns, *thread, stack, flags);
-    }
+  const auto python_of = [&](WatchedThread& thread) {
+    const auto at = by_tid.find(thread.own_tid(buffer_));
+    return at == by_tid.end() ? nullptr : at->second;
+  };
+  for (WatchedThread* const thread : running_) {
+    const PythonThread* const python = python_of(*thread);
+    PutFrames(python);
+    PutRan(now_ns, program, *thread, PutStack(), FlagsOf(python));
+  }
+  for (WatchedThread* const thread : sleeping_) {
+    const PythonThread* const python = python_of(*thread);
+    // Its interpreter may not know it yet; then it is asked again.
+    if (python == nullptr && now_ns - thread->since_ns() < kNewThreadNs)
+      program.asleep = false;
+    else
+      SleepsAt(number, program, *thread, python);
+  }
   return true;
 }
 
-// 0 if nothing is known of it.
-uint32_t StackSampler::StackOf(const WatchedThread& thread,
-                               const PythonThread* python, bool sleeps) {
-  frames_.clear();
-  for (size_t i = python != nullptr ? python->frames.size() : 0; i-- > 0;) {
-    frames_.push_back(FrameOf(run_.out, python->frames[i]));
-  }
-  if (sleeps && thread.call() >= 0) {
+void StackSampler::SleepsAt(uint32_t number, Program& program,
+                            WatchedThread& thread, const PythonThread* python) {
+  uint8_t flags = FlagsOf(python);
+  PutFrames(python);
+  if (python == nullptr && !PutNative(number, program, thread))
+    flags = Sample::kApproximate;
+  if (thread.at().call >= 0) {
     StackFrame frame;
-    frame.function = run_.out.Intern(CallName(thread.call()));
+    frame.function = run_.out.Intern(CallName(thread.at().call));
     frame.file = run_.out.Intern(kKernelFile);
     frames_.push_back(frame);
   }
+  thread.SleepsAt(PutStack(), flags);
+}
+
+void StackSampler::PutFrames(const PythonThread* python) {
+  frames_.clear();
+  for (size_t i = python != nullptr ? python->frames.size() : 0; i-- > 0;)
+    frames_.push_back(FrameOf(run_.out, python->frames[i]));
+}
+
+// False if it has gone on meanwhile.
+bool StackSampler::PutNative(uint32_t number, Program& program,
+                             WatchedThread& thread) {
+  sleeping_stack_.Read(*program.code, thread.at(), native_);
+  for (size_t i = native_.frames.size(); i-- > 0;)
+    frames_.push_back(
+        run_.native.frames.Of(native_.frames[i], number, program.pid));
+  return thread.SleepsYet(run_.budget, buffer_);
+}
+
+// 0 if nothing is known of it.
+uint32_t StackSampler::PutStack() {
   return frames_.empty() ? 0 : run_.out.AddStack(frames_);
 }
 
-void StackSampler::PutRan(int64_t now_ns, WatchedThread& thread, uint32_t stack,
+// Only of Python.
+void StackSampler::PutRan(int64_t now_ns, const Program& program,
+                          WatchedThread& thread, uint32_t stack,
                           uint8_t flags) {
   Sample sample;
   sample.weight_ns = thread.TakeRan();
-  if (sample.weight_ns == 0 || run_.native_stacks) return;
+  if (sample.weight_ns == 0 || run_.native_stacks || program.python == nullptr)
+    return;
   sample.time_ns = now_ns;
   sample.thread = thread.number();
   sample.stack = stack;
@@ -411,7 +464,7 @@ void StackSampler::Pause(bool paused) {
       // What is done meanwhile is not recorded.
       if (paused) {
         PutSlept(now_ns, one.thread);
-        PutRan(now_ns, one.thread, 0, 0);
+        PutRan(now_ns, program, one.thread, 0, 0);
       } else {
         one.thread.Drop();
       }

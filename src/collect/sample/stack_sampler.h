@@ -16,27 +16,28 @@
 #include "collect/sample/ticks.h"
 #include "collect/sample/watched_thread.h"
 #include "collect/stacks/python_process.h"
+#include "collect/unwind/process_code.h"
+#include "collect/unwind/sleeping_stack.h"
 
 namespace sonde {
 
-// The name of the program that a process runs, without its folder.
-std::string ProgramName(pid_t pid);
-bool LooksLikePython(pid_t pid);
-
-// Samples where in their code the Python programs of a tree are, from outside:
-// no signal, no ptrace, nothing is put into them.
+// Samples where in their code the Python programs of a tree are, and where all
+// programs of it sleep, from outside: no signal, no ptrace, nothing is put into
+// them.
 //
 //  - A sample of a thread that runs, or is ready to, stands for the CPU time it
 //    used since it was last sampled so; one of a thread that sleeps for the
 //    time it slept (WatchedThread). Its innermost frame is then the system call
-//    it sleeps in.
+//    it sleeps in. The others are functions of Python; of a thread that is in
+//    none, native ones (SleepingStack).
 //  - Where perf samples running threads (SampledRun::native_stacks), only
 //    sleeping ones are looked at. Else the time of a thread that runs no
 //    Python, and what is left at the end, belongs to a sample without a stack.
-//  - A process that is no Python is not looked at. Whether it is one is asked
-//    when it has used 50 ms; of what looks like a Python after 10 ms, and of a
-//    copy of one at once, so that those that live shortly are seen too. That
-//    takes 2 % of a core at most.
+//  - Whether a process is a Python is asked when it has used 50 ms; of what
+//    looks like one after 10 ms, and of a copy of one at once, so that those
+//    that live shortly are seen too. That takes 2 % of a core at most. A
+//    process that is none is looked at, more seldom, once it has lived for
+//    0.2 s.
 //  - A thread that sleeps on is written down once a second.
 //  - Looks cost at most 2 % of a core: they become rarer, and what they stand
 //    for longer. Of more than 32 threads, and of more than 32 processes, those
@@ -80,6 +81,9 @@ class StackSampler : public Gatherer {
     size_t tries = 0;
     int64_t next_try_ns = 0;
     PythonProcess* python = nullptr;  // in SampledRun::pythons
+    std::optional<ProcessCode> code;  // once its threads are looked at
+    int64_t since_ns = 0;             // that it is this program
+    bool closed = false;              // it may not be looked at
     std::vector<Watched> threads;     // by number, rising
     bool asleep = false;              // all of its threads, at this cpu_ns
     int64_t told_ns = 0;
@@ -91,20 +95,24 @@ class StackSampler : public Gatherer {
   void Sync(int64_t now_ns);
   void SyncThreads(uint32_t number, Program& program, int64_t now_ns);
   void Forget(uint32_t number, Program& program, int64_t now_ns);
-  void Forget(WatchedThread& thread, int64_t now_ns);
+  void Forget(const Program& program, WatchedThread& thread, int64_t now_ns);
   bool WorthATry(Program& program, int64_t now_ns);
   void TryFind(uint32_t number, Program& program, int64_t now_ns);
   void TryCopy(uint32_t number, Program& program, uint32_t copy_of,
                int64_t now_ns);
   void Found(uint32_t number, Program& program, PythonProcess python,
              int64_t now_ns);
+  void WatchNative(uint32_t number, Program& program, int64_t now_ns);
   void SleepOn(Program& program, int64_t now_ns);
   void LookAt(uint32_t number, Program& program, int64_t now_ns);
-  bool ReadStacks(Program& program, int64_t now_ns);
-  uint32_t StackOf(const WatchedThread& thread, const PythonThread* python,
-                   bool sleeps);
-  void PutRan(int64_t now_ns, WatchedThread& thread, uint32_t stack,
-              uint8_t flags);
+  bool ReadStacks(uint32_t number, Program& program, int64_t now_ns);
+  bool PutNative(uint32_t number, Program& program, WatchedThread& thread);
+  void SleepsAt(uint32_t number, Program& program, WatchedThread& thread,
+                const PythonThread* python);
+  void PutFrames(const PythonThread* python);
+  uint32_t PutStack();
+  void PutRan(int64_t now_ns, const Program& program, WatchedThread& thread,
+              uint32_t stack, uint8_t flags);
   void PutSlept(int64_t now_ns, WatchedThread& thread);
 
   SampledRun& run_;
@@ -115,6 +123,8 @@ class StackSampler : public Gatherer {
   int64_t rest_find_ns_;  // not before
   std::vector<char> buffer_;
   std::vector<StackFrame> frames_;
+  SleepingStack sleeping_stack_;
+  NativeStack native_;
   std::vector<WatchedThread*> running_, sleeping_;  // in the look that goes on
   std::vector<pid_t> own_tids_;
   std::deque<std::pair<int64_t, uint32_t>> ended_;  // when, process

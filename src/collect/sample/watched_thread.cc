@@ -39,12 +39,22 @@ pid_t WatchedThread::own_tid(std::vector<char>& buffer) {
   return own_tid_;
 }
 
+std::optional<SchedStat> WatchedThread::ReadTimes(FdBudget& budget,
+                                                  std::vector<char>& buffer) {
+  return ParseSchedStat(schedstat_.Read(
+      schedstat_.kept() ? "" : Path(pid_, tid_, "schedstat").text, budget,
+      buffer));
+}
+
+bool WatchedThread::SleepsYet(FdBudget& budget, std::vector<char>& buffer) {
+  const auto now = ReadTimes(budget, buffer);
+  return now && now->slices == last_.slices && now->run_ns == last_.run_ns;
+}
+
 // Adds what it did since it was last asked. False if it cannot be asked.
 bool WatchedThread::Ask(int64_t now_ns, FdBudget& budget,
                         std::vector<char>& buffer, bool& has_run) {
-  const auto now = ParseSchedStat(schedstat_.Read(
-      schedstat_.kept() ? "" : Path(pid_, tid_, "schedstat").text, budget,
-      buffer));
+  const auto now = ReadTimes(budget, buffer);
   if (!now) return false;
   has_run =
       !asked_ || now->slices != last_.slices || now->run_ns != last_.run_ns;
@@ -84,7 +94,8 @@ WatchedThread::Seen WatchedThread::ReadState(FdBudget& budget,
       syscall_.kept() ? "" : Path(pid_, tid_, "syscall").text, budget, buffer);
   if (text.empty()) return Seen::kGone;
   if (text.starts_with("running")) return Seen::kRuns;
-  call_ = ParseSyscall(text).value_or(-1);
+  at_ = ParseBlockedAt(text).value_or(BlockedAt{});
+  at_.call = ParseSyscall(text).value_or(-1);
   return Seen::kSleeps;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "collect/proc/proc_file.h"
@@ -45,8 +46,11 @@ class WatchedThread {
   void SleepsOn(int64_t now_ns);
   bool sleeps() const { return sleeps_; }
 
-  // The system call in which Look() has seen it asleep; -1: none, or not known.
-  int64_t call() const { return call_; }
+  // Where Look() has seen it asleep: the system call (-1: none, or not known),
+  // and the place in its code, 0 if that is not known.
+  const BlockedAt& at() const { return at_; }
+  // It has not been on a core since Look().
+  bool SleepsYet(FdBudget& budget, std::vector<char>& buffer);
   // Where it was seen asleep, after Look() has said so. What it slept is now of
   // this place.
   void SleepsAt(uint32_t stack, uint8_t flags);
@@ -65,6 +69,8 @@ class WatchedThread {
   void Close(FdBudget& budget);
 
  private:
+  std::optional<SchedStat> ReadTimes(FdBudget& budget,
+                                     std::vector<char>& buffer);
   bool Ask(int64_t now_ns, FdBudget& budget, std::vector<char>& buffer,
            bool& has_run);
   Seen ReadState(FdBudget& budget, std::vector<char>& buffer);
@@ -80,7 +86,7 @@ class WatchedThread {
   int64_t loose_ns_ = 0;  // slept, nobody knows where; below 0: told too soon
   uint64_t slept_ns_ = 0;
   bool sleeps_ = false;
-  int64_t call_ = -1;
+  BlockedAt at_;
   uint32_t wait_stack_ = 0;
   uint8_t wait_flags_ = 0;
 };

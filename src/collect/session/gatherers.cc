@@ -79,12 +79,13 @@ void Gatherers::Pause(bool paused) {
 
 void Gatherers::Stop(int64_t now_ns) {
   for (const auto& one : gatherers_) one->Stop(now_ns);
+  run_.native.frames.Name();
   // One way may have given out.
   if (run_.stacks_hz > 0) run_.out.PutMeta("stacks_by", NameOf(run_.stacks_by));
 }
 
 int64_t Gatherers::EndHelpers() {
-  int64_t cpu_ns = 0;
+  int64_t cpu_ns = run_.native.frames.cpu_ns();
   for (const auto& one : gatherers_) cpu_ns += one->EndHelpers();
   return cpu_ns;
 }

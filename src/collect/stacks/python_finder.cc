@@ -155,6 +155,15 @@ std::string ProgramOf(pid_t pid) {
   return n > 0 ? std::string(path, static_cast<size_t>(n)) : std::string();
 }
 
+std::string ProgramName(pid_t pid) {
+  const std::string path = ProgramOf(pid);
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool LooksLikePython(pid_t pid) {
+  return ProgramName(pid).find("python") != std::string::npos;
+}
+
 NamedPython PythonOfName(std::string_view path) {
   constexpr std::string_view kWord = "python";
   NamedPython out;

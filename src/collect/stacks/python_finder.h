@@ -44,6 +44,9 @@ Result<FoundPython> FindPython(ProcessMemory& memory);
 
 // The path of the program that a process runs; empty if that cannot be read.
 std::string ProgramOf(pid_t pid);
+// The same without its folder.
+std::string ProgramName(pid_t pid);
+bool LooksLikePython(pid_t pid);
 
 // What the name of a program or library says: "libpython3.8.so.1.0" is 3.8.
 // 0.0 if the name is of no Python or has no version.
