@@ -272,6 +272,20 @@ def python_calls_c_that_sleeps():
         equal("approximate", thread["approximate"], False)
 
 
+def a_recording_tells_what_python_called(by):
+    library = compiled("librests.so", LIBRARY, "-shared", "-fPIC")
+    script = run.path("calls.py")
+    with open(script, "w") as f:
+        f.write(CALLS + "import time\ntime.sleep(1.5)\n")
+    told = recorded("--stacks-by", by, "--", "/usr/bin/python3", script, library, "2")
+    waits = {w["own"]["function"]: w for w in told["waits"] if w["own"]}
+    equal("own functions", set(waits), {"rest_in_c", "<module>"})
+    true(waits, 1.7e9 < waits["rest_in_c"]["wait_ns"] < 2.2e9 and
+         1.2e9 < waits["<module>"]["wait_ns"] < 1.7e9)
+    true(waits, "nanosleep" in waits["rest_in_c"]["library"]["function"])
+    equal("what sleep() called", waits["<module>"]["library"], None)
+
+
 def threads_that_end_and_another_program():
     """The reader says what it saw, and the program ends as without it."""
     program = compiled("short", SHORT)
@@ -302,5 +316,8 @@ for one in BY:
              a_recording_tells_where_native_code_waits, one)
 run.case("who_waits_for_a_child_is_not_the_one", who_waits_for_a_child_is_not_the_one)
 run.case("python_calls_c_that_sleeps", python_calls_c_that_sleeps)
+for one in BY:
+    run.case(f"a_recording_tells_what_python_called_by_{one}",
+             a_recording_tells_what_python_called, one)
 run.case("threads_that_end_and_another_program", threads_that_end_and_another_program)
 run.done()

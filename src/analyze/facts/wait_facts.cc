@@ -158,27 +158,33 @@ void WaitReader::Add(uint32_t process, uint32_t thread,
   Sum sum{process, thread};
   WaitKind kind = WaitKind::kOther;  // by the library
   StackPlace library, innermost;
-  bool in_library = false, in_system = false;
+  // Whether there are such functions, and are only those of the C library.
+  bool in_library = false, in_system = true;
+  bool in_python = false;
   for (const StackPlace& place : places) {
     const Function& function = names_.functions()[place.function];
     if (function.language == "kernel") {
       sum.call = place.function + 1;
       continue;
     }
+    const bool python = function.language == "python";
     if (IsOwn(function)) {
       sum.own = place.function + 1;
       sum.own_line = place.line;
+      // What Python's own functions call for it, the system call says better.
+      if (python && in_system) in_library = false;
       break;
     }
     if (kind == WaitKind::kOther) kind = KindOfLibrary(function);
-    if (!in_library || in_system) innermost = place;
-    in_system = (!in_library || in_system) && IsOfTheSystem(function);
+    if (in_system || (python && !in_python)) innermost = place;
+    in_system = in_system && IsOfTheSystem(function);
+    in_python = in_python || python;
     library = place;
     in_library = true;
   }
   if (in_library) {
-    // Of a program that is a library's, the innermost says most, but for the
-    // one that makes system calls for all.
+    // Of a program that is a library's, the innermost says most: of Python, if
+    // there is one, and else not the one that makes system calls for all.
     const StackPlace& shown = sum.own == 0 ? innermost : library;
     sum.library = shown.function + 1;
     sum.library_line = shown.line;

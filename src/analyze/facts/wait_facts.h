@@ -52,7 +52,7 @@ struct WaitFacts {
   std::string call;  // the system call; "" if not known
   CodeLine own;      // the innermost function that is of no library
   // The function of a library that `own` called; if nobody called it, the
-  // innermost that is not the C library's.
+  // innermost of Python, or else the innermost that is not the C library's.
   CodeLine library;
   uint64_t ns = 0;
   uint64_t samples = 0;

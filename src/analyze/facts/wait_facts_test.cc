@@ -155,5 +155,58 @@ TEST(WaitFacts, AnInterpreterIsNobodysOwn) {
   EXPECT_EQ(CallWaitPlace(waits[1]), "start_thread") << "there is no other";
 }
 
+// A Python, from the outermost on:
+//   main > Session.run, of a library > WaitFor, of its C++ > cond_wait > futex
+//   main > sleep, of the C library > clock_nanosleep
+//   serve, of a library > poll, of an extension > poll, of the C library > poll
+constexpr std::string_view kMerged =
+    "process 1 pid=10 name=python start=0 end=10s exit=0\n"
+    "thread 1 process=1 tid=10 start=0 end=10s\n"
+    "module 1 path=/usr/lib/x86_64-linux-gnu/libc.so.6\n"
+    "module 2 path=/opt/v/lib/python3.11/site-packages/ort/ort.so\n"
+    "module 3 path=/usr/lib/python3.11/lib-dynload/select.so\n"
+    "frame 1 function=main file=infer.py line=7\n"
+    "frame 2 function=Session.run "
+    "file=/opt/v/lib/python3.11/site-packages/ort/session.py line=220\n"
+    "frame 3 function=WaitFor module=2\n"
+    "frame 4 function=cond_wait module=1\n"
+    "frame 5 function=futex file=[kernel]\n"
+    "frame 6 function=sleep module=1\n"
+    "frame 7 function=clock_nanosleep file=[kernel]\n"
+    "frame 8 function=serve file=/usr/lib/python3.11/socketserver.py line=233\n"
+    "frame 9 function=poll module=3\n"
+    "frame 10 function=poll module=1\n"
+    "frame 11 function=poll file=[kernel]\n"
+    "stack 1 frame=1\n"
+    "stack 2 parent=1 frame=2\n"
+    "stack 3 parent=2 frame=3\n"
+    "stack 4 parent=3 frame=4\n"
+    "stack 5 parent=4 frame=5\n"
+    "stack 6 parent=1 frame=6\n"
+    "stack 7 parent=6 frame=7\n"
+    "stack 8 frame=8\n"
+    "stack 9 parent=8 frame=9\n"
+    "stack 10 parent=9 frame=10\n"
+    "stack 11 parent=10 frame=11\n"
+    "stack 12 parent=1 frame=3\n"
+    "stack 13 parent=12 frame=4\n"
+    "stack 14 parent=13 frame=5\n";
+
+TEST(WaitFacts, OfNativeFunctionsBelowPythonThoseAreShownThatSayMore) {
+  const auto waits =
+      FactsOfText(kMerged,
+                  "sample 1s thread=1 stack=5 weight=4s waiting\n"
+                  "sample 1s thread=1 stack=14 weight=3s waiting\n"
+                  "sample 1s thread=1 stack=7 weight=2s waiting\n"
+                  "sample 1s thread=1 stack=11 weight=1s waiting\n")
+          .code.waits;
+  ASSERT_EQ(waits.size(), 4u);
+  EXPECT_EQ(CallWaitPlace(waits[0]),
+            "main (infer.py:7), in Session.run (session.py:220)");
+  EXPECT_EQ(CallWaitPlace(waits[1]), "main (infer.py:7), in WaitFor");
+  EXPECT_EQ(CallWaitPlace(waits[2]), "main (infer.py:7)");
+  EXPECT_EQ(CallWaitPlace(waits[3]), "serve (socketserver.py:233)");
+}
+
 }  // namespace
 }  // namespace sonde

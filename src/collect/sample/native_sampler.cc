@@ -311,10 +311,9 @@ NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
     program.interpreter.reset();
     program.code.Changed();
   }
-  const PythonProcess* const python = PythonOf(state->number, program.exec_ns);
+  const auto* const python = PythonOf(state->number, program.exec_ns);
   if (python != nullptr && !program.interpreter) {
-    program.interpreter = InterpreterOf(
-        python->python(), ::sonde::ProgramOf(pid), program.looks_like_python);
+    program.interpreter = python->interpreter;
     program.same_tids = OwnTid(pid, pid) == pid;
   }
   return &program;
@@ -351,11 +350,10 @@ bool NativeSampler::Starts(Program& program, int64_t time_ns) const {
 }
 
 // Null if it runs none, or became another program since that was found.
-PythonProcess* NativeSampler::PythonOf(uint32_t number, int64_t exec_ns) {
+SampledRun::Python* NativeSampler::PythonOf(uint32_t number, int64_t exec_ns) {
   const auto at = run_.pythons.find(number);
-  return at != run_.pythons.end() && at->second.exec_ns == exec_ns
-             ? &at->second.process
-             : nullptr;
+  return at != run_.pythons.end() && at->second.exec_ns == exec_ns ? &at->second
+                                                                   : nullptr;
 }
 
 // Puts into frames_ what the thread was in, with its functions of Python. False
@@ -367,7 +365,8 @@ bool NativeSampler::MergePython(const StackRecord& record,
   bool exact = true;
   const Interpreter& interpreter = *program.interpreter;
   const auto tid = static_cast<pid_t>(record.tid);
-  PythonProcess* const process = PythonOf(number, program.exec_ns);
+  auto* const known = PythonOf(number, program.exec_ns);
+  PythonProcess* const process = known != nullptr ? &known->process : nullptr;
   if (process != nullptr && walk.tid == tid) {
     python = process->NameFrames(walk.frames, walk.whole, walk.name_hash);
     // A copy that has ended had these functions from its parent.

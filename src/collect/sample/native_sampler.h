@@ -112,7 +112,7 @@ class NativeSampler : public Gatherer {
   bool Starts(Program& program, int64_t time_ns) const;
   // As its own pid namespace numbers a thread.
   static pid_t OwnTid(pid_t pid, pid_t tid);
-  PythonProcess* PythonOf(uint32_t number, int64_t exec_ns);
+  SampledRun::Python* PythonOf(uint32_t number, int64_t exec_ns);
   void UnwindFurther(const StackRecord& record, Program& program);
   bool MergePython(const StackRecord& record, const FrameWalker::Walk& walk,
                    uint32_t number, Program& program);

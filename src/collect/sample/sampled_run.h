@@ -15,6 +15,7 @@
 #include "collect/stacks/python_process.h"
 #include "collect/tree/process_tree.h"
 #include "collect/unwind/code_file.h"
+#include "collect/unwind/merged_stack.h"
 #include "collect/unwind/unwinder.h"
 #include "trace/writer.h"
 
@@ -84,6 +85,7 @@ struct SampledRun {
   // and whether running threads are sampled by perf.
   struct Python {
     PythonProcess process;
+    Interpreter interpreter;
     int64_t exec_ns = kNoTime;  // of the program that it is
   };
   std::map<uint32_t, Python> pythons;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/time.h"
-#include "collect/stacks/call_name.h"
 
 namespace sonde {
 namespace {
@@ -79,7 +78,7 @@ StackSampler::StackSampler(SampledRun& run)
                           : INT64_MAX / 4),
       next_find_ns_(NowNs() + kFindEveryNs),
       rest_find_ns_(NowNs()),
-      sleeping_stack_(run.native.unwinder) {}
+      sleep_frames_(run) {}
 
 bool StackSampler::Rest::Skips() {
   if (skip == 0) return false;
@@ -190,7 +189,14 @@ bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
 void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   run_.python_tried.insert(number);
   auto found = PythonProcess::Find(program.pid);
-  if (found.ok()) return Found(number, program, found.Take(), now_ns);
+  if (found.ok()) {
+    Interpreter interpreter =
+        InterpreterOf(found.value().python(), ProgramOf(program.pid),
+                      *program.looks_like_python);
+    return Found(number, program,
+                 {found.Take(), std::move(interpreter), program.exec_ns},
+                 now_ns);
+  }
   const Error& error = found.error();
   if (error.kind == Error::Kind::kDenied && denied_.empty()) {
     denied_ = error.what;
@@ -214,16 +220,14 @@ void StackSampler::TryCopy(uint32_t number, Program& program, uint32_t copy_of,
   auto copy = parent->second.process.InCopy(program.pid);
   if (!copy.ok()) return;
   run_.python_tried.insert(number);
-  Found(number, program, copy.Take(), now_ns);
+  Found(number, program,
+        {copy.Take(), parent->second.interpreter, program.exec_ns}, now_ns);
 }
 
 void StackSampler::Found(uint32_t number, Program& program,
-                         PythonProcess python, int64_t now_ns) {
+                         SampledRun::Python python, int64_t now_ns) {
   program.python =
-      &run_.pythons
-           .insert_or_assign(
-               number, SampledRun::Python{std::move(python), program.exec_ns})
-           .first->second.process;
+      &run_.pythons.insert_or_assign(number, std::move(python)).first->second;
   ++run_.pythons_found;
   program.code.emplace(program.pid, run_.native.files);
   program.told_ns = now_ns;
@@ -361,14 +365,14 @@ bool StackSampler::ReadStacks(uint32_t number, Program& program,
                               int64_t now_ns) {
   if (program.python == nullptr) {
     for (WatchedThread* const thread : sleeping_)
-      SleepsAt(number, program, *thread, nullptr);
+      sleep_frames_.Put(number, *program.code, nullptr, nullptr, *thread);
     return true;
   }
   own_tids_.clear();
   for (const auto* list : {&running_, &sleeping_})
     for (WatchedThread* const thread : *list)
       own_tids_.push_back(thread->own_tid(buffer_));
-  auto stacks = program.python->Sample(own_tids_);
+  auto stacks = program.python->process.Sample(own_tids_);
   if (!stacks.ok()) return false;
   std::unordered_map<pid_t, const PythonThread*> by_tid;
   for (const PythonThread& one : stacks.value())
@@ -379,8 +383,7 @@ bool StackSampler::ReadStacks(uint32_t number, Program& program,
   };
   for (WatchedThread* const thread : running_) {
     const PythonThread* const python = python_of(*thread);
-    PutFrames(python);
-    PutRan(now_ns, program, *thread, PutStack(), FlagsOf(python));
+    PutRan(now_ns, program, *thread, PutStack(python), FlagsOf(python));
   }
   for (WatchedThread* const thread : sleeping_) {
     const PythonThread* const python = python_of(*thread);
@@ -388,45 +391,18 @@ bool StackSampler::ReadStacks(uint32_t number, Program& program,
     if (python == nullptr && now_ns - thread->since_ns() < kNewThreadNs)
       program.asleep = false;
     else
-      SleepsAt(number, program, *thread, python);
+      sleep_frames_.Put(number, *program.code, python,
+                        &program.python->interpreter, *thread);
   }
   return true;
 }
 
-void StackSampler::SleepsAt(uint32_t number, Program& program,
-                            WatchedThread& thread, const PythonThread* python) {
-  uint8_t flags = FlagsOf(python);
-  PutFrames(python);
-  if (python == nullptr && !PutNative(number, program, thread))
-    flags = Sample::kApproximate;
-  if (thread.at().call >= 0) {
-    StackFrame frame;
-    frame.function = run_.out.Intern(CallName(thread.at().call));
-    frame.file = run_.out.Intern(kKernelFile);
-    frames_.push_back(frame);
-  }
-  thread.SleepsAt(PutStack(), flags);
-}
-
-void StackSampler::PutFrames(const PythonThread* python) {
+uint32_t StackSampler::PutStack(const PythonThread* python) {
+  if (python == nullptr) return 0;
   frames_.clear();
-  for (size_t i = python != nullptr ? python->frames.size() : 0; i-- > 0;)
+  for (size_t i = python->frames.size(); i-- > 0;)
     frames_.push_back(FrameOf(run_.out, python->frames[i]));
-}
-
-// False if it has gone on meanwhile.
-bool StackSampler::PutNative(uint32_t number, Program& program,
-                             WatchedThread& thread) {
-  sleeping_stack_.Read(*program.code, thread.at(), native_);
-  for (size_t i = native_.frames.size(); i-- > 0;)
-    frames_.push_back(
-        run_.native.frames.Of(native_.frames[i], number, program.pid));
-  return thread.SleepsYet(run_.budget, buffer_);
-}
-
-// 0 if nothing is known of it.
-uint32_t StackSampler::PutStack() {
-  return frames_.empty() ? 0 : run_.out.AddStack(frames_);
+  return run_.out.AddStack(frames_);
 }
 
 // Only of Python.

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "collect/sample/sampled_run.h"
+#include "collect/sample/sleep_frames.h"
 #include "collect/sample/ticks.h"
 #include "collect/sample/watched_thread.h"
 #include "collect/stacks/python_process.h"
 #include "collect/unwind/process_code.h"
-#include "collect/unwind/sleeping_stack.h"
 
 namespace sonde {
 
@@ -28,8 +28,8 @@ namespace sonde {
 //  - A sample of a thread that runs, or is ready to, stands for the CPU time it
 //    used since it was last sampled so; one of a thread that sleeps for the
 //    time it slept (WatchedThread). Its innermost frame is then the system call
-//    it sleeps in. The others are functions of Python; of a thread that is in
-//    none, native ones (SleepingStack).
+//    it sleeps in; the others are functions of Python and native ones
+//    (SleepFrames).
 //  - Where perf samples running threads (SampledRun::native_stacks), only
 //    sleeping ones are looked at. Else the time of a thread that runs no
 //    Python, and what is left at the end, belongs to a sample without a stack.
@@ -80,12 +80,12 @@ class StackSampler : public Gatherer {
     std::optional<bool> looks_like_python;  // once that was asked
     size_t tries = 0;
     int64_t next_try_ns = 0;
-    PythonProcess* python = nullptr;  // in SampledRun::pythons
-    std::optional<ProcessCode> code;  // once its threads are looked at
-    int64_t since_ns = 0;             // that it is this program
-    bool closed = false;              // it may not be looked at
-    std::vector<Watched> threads;     // by number, rising
-    bool asleep = false;              // all of its threads, at this cpu_ns
+    SampledRun::Python* python = nullptr;  // in SampledRun::pythons
+    std::optional<ProcessCode> code;       // once its threads are looked at
+    int64_t since_ns = 0;                  // that it is this program
+    bool closed = false;                   // it may not be looked at
+    std::vector<Watched> threads;          // by number, rising
+    bool asleep = false;                   // all of its threads, at this cpu_ns
     int64_t told_ns = 0;
     Rest rest;
   };
@@ -100,17 +100,13 @@ class StackSampler : public Gatherer {
   void TryFind(uint32_t number, Program& program, int64_t now_ns);
   void TryCopy(uint32_t number, Program& program, uint32_t copy_of,
                int64_t now_ns);
-  void Found(uint32_t number, Program& program, PythonProcess python,
+  void Found(uint32_t number, Program& program, SampledRun::Python python,
              int64_t now_ns);
   void WatchNative(uint32_t number, Program& program, int64_t now_ns);
   void SleepOn(Program& program, int64_t now_ns);
   void LookAt(uint32_t number, Program& program, int64_t now_ns);
   bool ReadStacks(uint32_t number, Program& program, int64_t now_ns);
-  bool PutNative(uint32_t number, Program& program, WatchedThread& thread);
-  void SleepsAt(uint32_t number, Program& program, WatchedThread& thread,
-                const PythonThread* python);
-  void PutFrames(const PythonThread* python);
-  uint32_t PutStack();
+  uint32_t PutStack(const PythonThread* python);
   void PutRan(int64_t now_ns, const Program& program, WatchedThread& thread,
               uint32_t stack, uint8_t flags);
   void PutSlept(int64_t now_ns, WatchedThread& thread);
@@ -123,8 +119,7 @@ class StackSampler : public Gatherer {
   int64_t rest_find_ns_;  // not before
   std::vector<char> buffer_;
   std::vector<StackFrame> frames_;
-  SleepingStack sleeping_stack_;
-  NativeStack native_;
+  SleepFrames sleep_frames_;
   std::vector<WatchedThread*> running_, sleeping_;  // in the look that goes on
   std::vector<pid_t> own_tids_;
   std::deque<std::pair<int64_t, uint32_t>> ended_;  // when, process
