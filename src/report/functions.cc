@@ -112,9 +112,11 @@ Lines WaitsOfProcess(const Facts& facts, uint32_t process, size_t top) {
   }
   std::vector<const WaitRow*> rows;
   for (const auto& [place, row] : by_place) rows.push_back(&row);
-  std::stable_sort(
-      rows.begin(), rows.end(),
-      [](const WaitRow* a, const WaitRow* b) { return a->ns > b->ns; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const WaitRow* a, const WaitRow* b) {
+                     return std::pair(a->wait->own.known(), a->ns) >
+                            std::pair(b->wait->own.known(), b->ns);
+                   });
   std::vector<Column> titled = kWaitTable;
   const std::string title = "Waiting of " + CallNumber(facts, process);
   titled[0].title = title.c_str();
@@ -140,10 +142,14 @@ Lines WaitsOfProcess(const Facts& facts, uint32_t process, size_t top) {
 }  // namespace
 
 Lines WaitLines(const Facts& facts, size_t top) {
-  std::map<uint32_t, uint64_t> ns;
-  // Threads that run no Python mostly wait for work, in pools.
+  // Threads that are in no function of the program's own mostly wait for work,
+  // in pools.
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> ns;  // own, of libraries
   for (const WaitFacts& wait : facts.code.waits)
-    if (wait.own.known() || wait.library.known()) ns[wait.process] += wait.ns;
+    if (wait.own.known())
+      ns[wait.process].first += wait.ns;
+    else if (wait.library.known())
+      ns[wait.process].second += wait.ns;
   std::vector<uint32_t> processes;
   for (const auto& [process, sum] : ns) processes.push_back(process);
   std::stable_sort(processes.begin(), processes.end(),

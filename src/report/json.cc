@@ -310,7 +310,7 @@ Json WaitOf(const WaitFacts& wait) {
 
 Json SamplingOf(const Facts& facts) {
   const CodeFacts& code = facts.code;
-  if (code.samples == 0 && code.approximate == 0) return nullptr;
+  if (code.samples == 0) return nullptr;
   return {{"by", Text(facts.store->Meta("stacks_by"))},
           {"samples", code.samples},
           {"sampled_ns", code.sampled_ns},

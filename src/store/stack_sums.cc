@@ -22,7 +22,7 @@ class StackSummer {
     const bool waits = (flags & Sample::kWaiting) != 0;
     (waits ? sum.waiting_ns : sum.running_ns) += weight_ns;
     (waits ? sum.waiting : sum.running) += count;
-    if ((flags & Sample::kApproximate) != 0) sum.approximate += count;
+    if (!waits && (flags & Sample::kApproximate) != 0) sum.approximate += count;
   }
 
   std::vector<StackSum> Take() { return std::move(sums_); }

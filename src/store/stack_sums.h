@@ -15,7 +15,7 @@ struct StackSum {
   uint32_t stack = 0;   // 0: not known
   uint64_t running_ns = 0, waiting_ns = 0;
   uint64_t running = 0, waiting = 0;  // samples
-  uint64_t approximate = 0;           // samples of both kinds
+  uint64_t approximate = 0;           // of those that ran
 };
 
 // All samples of a trace by thread and stack, also those that `--max-size` gave

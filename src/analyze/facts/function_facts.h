@@ -46,7 +46,7 @@ struct CodeFacts {
   uint64_t sampled_ns = 0;               // running threads
   uint64_t unknown_ns = 0;               // of that: the stack is not known
   uint64_t samples = 0;                  // behind sampled_ns
-  uint64_t approximate = 0;              // of all samples
+  uint64_t approximate = 0;              // of `samples`
   // Where threads slept, the longest first; at most WaitReader::kMost.
   std::vector<WaitFacts> waits;
   // Pools whose threads burn cores while they wait, the most time first. Part

@@ -56,14 +56,14 @@ TEST(FunctionFacts, SelfTimesAndTheUnknownSumToTheWhole) {
       "sample 1ms thread=1 stack=2 weight=5ms\n"
       "sample 2ms thread=1 weight=3ms\n"
       "sample 3ms thread=3 stack=1 weight=2ms approximate\n"
-      "sample 4ms thread=1 stack=2 weight=100ms waiting\n");
+      "sample 4ms thread=1 stack=2 weight=100ms waiting approximate\n");
   uint64_t self_ns = 0;
   for (const FunctionFacts& f : code.functions) self_ns += f.self_ns;
   EXPECT_EQ(code.sampled_ns, 10'000'000u) << "who waits does not use a core";
   EXPECT_EQ(code.unknown_ns, 3'000'000u);
   EXPECT_EQ(self_ns + code.unknown_ns, code.sampled_ns);
   EXPECT_EQ(code.samples, 3u);
-  EXPECT_EQ(code.approximate, 1u);
+  EXPECT_EQ(code.approximate, 1u) << "of the three";
   EXPECT_NE(Find(code, "main", 2), nullptr) << "of another process";
 }
 

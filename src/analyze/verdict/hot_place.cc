@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "analyze/rules/weigh.h"
 #include "analyze/verdict/function_advice.h"
@@ -28,40 +30,70 @@ constexpr size_t kMostThreads = 4;
 // Of the time the finding is about.
 constexpr double kStood = 0.5;
 
-// A hang: where threads stand. Those that wait for another thread's end, or in
-// no line of the program's own, come last: the others are what they wait for.
+void PutLine(const CodeLine& at, Finding& finding) {
+  finding.where.function = at.function;
+  finding.where.file = at.file;
+  finding.where.line = at.line;
+}
+
+double ShareOf(const Facts& facts, const WaitFacts& wait) {
+  return std::min(1.0,
+                  static_cast<double>(wait.ns) /
+                      std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
+}
+
+struct Stand {
+  const WaitFacts* wait = nullptr;
+  const ProcessFacts* process = nullptr;  // those that worked more lie before
+};
+
+// In the order of the waits; without those of processes that are not known.
+std::vector<Stand> StandsOf(const Facts& facts,
+                            const std::vector<WaitFacts>& waits) {
+  std::unordered_map<uint32_t, const ProcessFacts*> processes;
+  for (const ProcessFacts& p : facts.processes)
+    processes.emplace(p.row.number, &p);
+  std::vector<Stand> out;
+  for (const WaitFacts& wait : waits)
+    if (const auto p = processes.find(wait.process); p != processes.end())
+      out.push_back({&wait, p->second});
+  return out;
+}
+
+// A hang: where threads stand. Those that wait for the end of another thread or
+// process, or in no line of the program's own, come last: the others are what
+// they wait for. Of the others those come first whose process worked most.
 void PutStands(const Facts& facts, Finding& finding) {
-  std::vector<const WaitFacts*> stands;
   const double least =
       kStood * static_cast<double>(finding.to_ns - finding.from_ns);
   const std::vector<WaitFacts> waits =
       WaitsIn(*facts.store, finding.from_ns, finding.to_ns);
-  for (const WaitFacts& wait : waits)
-    if ((wait.own.known() || wait.library.known()) &&
-        static_cast<double>(wait.ns) >= least)
-      stands.push_back(&wait);
+  std::vector<Stand> stands = StandsOf(facts, waits);
+  std::erase_if(stands, [&](const Stand& one) {
+    return !(one.wait->own.known() || one.wait->library.known()) ||
+           static_cast<double>(one.wait->ns) < least;
+  });
   const auto later = [](const WaitFacts& wait) {
-    return wait.kind == WaitKind::kThread || !wait.own.known();
+    return wait.kind == WaitKind::kThread || wait.kind == WaitKind::kChild ||
+           !wait.own.known();
   };
   std::stable_sort(stands.begin(), stands.end(),
-                   [&](const WaitFacts* a, const WaitFacts* b) {
-                     return later(*a) < later(*b);
+                   [&](const Stand& a, const Stand& b) {
+                     return std::pair(later(*a.wait), a.process) <
+                            std::pair(later(*b.wait), b.process);
                    });
   if (stands.size() > kMostThreads) stands.resize(kMostThreads);
   std::string text;
-  for (const WaitFacts* const wait : stands) {
-    const ProcessFacts* const p = facts.FindProcess(wait->process);
+  for (const auto& [wait, process] : stands) {
     const ThreadFacts* const t = facts.FindThread(wait->process, wait->thread);
-    if (p == nullptr || t == nullptr) continue;
-    std::string who = CallThread(*p, *t);
+    if (t == nullptr) continue;
+    std::string who = CallThread(*process, *t);
     who[0] = 'T';
     text += fmt::format("{}{} stood in {}.", text.empty() ? "" : " ", who,
                         CallWaitPlace(*wait));
-    if (!finding.where.function.empty()) continue;
-    const CodeLine& at = wait->own.known() ? wait->own : wait->library;
-    finding.where.function = at.function;
-    finding.where.file = at.file;
-    finding.where.line = at.line;
+    if (finding.where.function.empty() &&
+        (finding.where.process == 0 || finding.where.process == wait->process))
+      PutLine(wait->own.known() ? wait->own : wait->library, finding);
   }
   if (!text.empty())
     finding.evidence.insert(
@@ -69,60 +101,59 @@ void PutStands(const Facts& facts, Finding& finding) {
         {std::move(text), finding.from_ns, finding.to_ns});
 }
 
+// The longest of these waits in a function of the program's own: of the process
+// that the finding names, or else of the one that worked most and has any. No
+// wait if there is none that is worth a word.
+Stand LongestWait(const Facts& facts, const Finding& finding,
+                  bool (*wanted)(const Facts&, const Stand&)) {
+  const uint32_t named = finding.where.process;
+  Stand found;
+  for (const Stand& one : StandsOf(facts, facts.code.waits))
+    if (one.wait->own.known() && ShareOf(facts, *one.wait) >= kMinShare &&
+        (named == 0 || named == one.wait->process) && wanted(facts, one) &&
+        (found.wait == nullptr || one.process < found.process))
+      found = one;
+  return found;
+}
+
+// Puts it second, with its line: a summary shows two.
+void PutWait(const Facts& facts, const WaitFacts& wait, const std::string& who,
+             Finding& finding) {
+  finding.evidence.insert(
+      finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
+      {fmt::format("{} waited {} for {} of the time, in {}.", who,
+                   PhraseOf(wait.kind), FormatShare(ShareOf(facts, wait)),
+                   CallWaitPlace(wait)),
+       facts.run.begin_ns, facts.run.end_ns});
+  PutLine(wait.own, finding);
+}
+
 // Saving: the line in which the program waited longest for files and disks.
 void PutWaitForDisk(const Facts& facts, Finding& finding) {
-  for (const WaitFacts& wait : facts.code.waits) {
-    if ((wait.kind != WaitKind::kDisk && wait.kind != WaitKind::kFile) ||
-        !wait.own.known())
-      continue;
-    const double share = std::min(
-        1.0, static_cast<double>(wait.ns) /
-                 std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
-    if (share < kMinShare) return;
-    finding.evidence.insert(
-        finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
-        {fmt::format("A thread waited {} for {} of the time, in {}.",
-                     PhraseOf(wait.kind), FormatShare(share),
-                     CallWaitPlace(wait)),
-         facts.run.begin_ns, facts.run.end_ns});
-    if (const ProcessFacts* const p = facts.FindProcess(wait.process);
-        p != nullptr && finding.where.process == 0)
-      PutWhere(finding, *p);
-    finding.where.function = wait.own.function;
-    finding.where.file = wait.own.file;
-    finding.where.line = wait.own.line;
-    return;
-  }
+  const auto saves = [](const Facts&, const Stand& one) {
+    return one.wait->kind == WaitKind::kDisk ||
+           one.wait->kind == WaitKind::kFile;
+  };
+  const auto [wait, process] = LongestWait(facts, finding, saves);
+  if (wait == nullptr) return;
+  PutWait(facts, *wait, "A thread", finding);
+  if (finding.where.process == 0) PutWhere(finding, *process);
 }
 
 // Input: where the program waits longest for what others deliver.
 void PutWaitForInput(const Facts& facts, Finding& finding) {
-  for (const WaitFacts& wait : facts.code.waits) {
-    const bool data =
-        wait.kind == WaitKind::kQueue || wait.kind == WaitKind::kFile ||
-        wait.kind == WaitKind::kSocket || wait.kind == WaitKind::kEvent;
-    const ThreadFacts* const t = facts.FindThread(wait.process, wait.thread);
-    const ProcessFacts* const p = facts.FindProcess(wait.process);
-    if (!data || !wait.own.known() || t == nullptr || p == nullptr ||
-        t->row.tid != p->row.pid)
-      continue;
-    const double share = std::min(
-        1.0, static_cast<double>(wait.ns) /
-                 std::max(1.0, static_cast<double>(facts.run.sampled_ns)));
-    if (share < kMinShare) return;
-    finding.evidence.insert(
-        finding.evidence.begin() + (finding.evidence.empty() ? 0 : 1),
-        {fmt::format("The main thread of {} waited {} for {} of the time, in "
-                     "{}.",
-                     CallProcess(*p), PhraseOf(wait.kind), FormatShare(share),
-                     CallWaitPlace(wait)),
-         facts.run.begin_ns, facts.run.end_ns});
-    PutNumber(finding, "waited_in_function", share, Unit::kShare);
-    finding.where.function = wait.own.function;
-    finding.where.file = wait.own.file;
-    finding.where.line = wait.own.line;
-    return;
-  }
+  const auto of_main = [](const Facts& all, const Stand& one) {
+    const WaitFacts& wait = *one.wait;
+    if (wait.kind != WaitKind::kQueue && wait.kind != WaitKind::kFile &&
+        wait.kind != WaitKind::kSocket && wait.kind != WaitKind::kEvent)
+      return false;
+    const ThreadFacts* const t = all.FindThread(wait.process, wait.thread);
+    return t != nullptr && t->row.tid == one.process->row.pid;
+  };
+  const auto [wait, process] = LongestWait(facts, finding, of_main);
+  if (wait == nullptr) return;
+  PutWait(facts, *wait, "The main thread of " + CallProcess(*process), finding);
+  PutNumber(finding, "waited_in_function", ShareOf(facts, *wait), Unit::kShare);
 }
 
 // ", 82 % of that in dgemm_kernel of libblas.so.3".
