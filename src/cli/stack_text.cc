@@ -15,7 +15,8 @@ namespace sonde {
 namespace {
 
 constexpr size_t kMostProcesses = 16;
-constexpr int64_t kMostHangNs = 2 * kNsPerSec;
+// For reading, and for naming what was read.
+constexpr int64_t kMostHangNs = kNsPerSec;
 
 // Letters of /proc/PID/task/TID/stat. One that is running and one that waits
 // for a core have the same letter.

@@ -4,13 +4,14 @@
 The Pythons are those of stacks.py. Fault 17: the memory of a target is read.
 """
 
+import glob
 import json
 import os
 import signal
 import subprocess
 import textwrap
 
-from common import Runner, equal, true, wait_for
+from common import Runner, Skip, equal, true, wait_for
 from python_versions import pythons
 
 run = Runner()
@@ -73,6 +74,21 @@ WAITS = textwrap.dedent('''\
 
     threading.Thread(target=sleeper, daemon=True).start()
     worker()
+    ''')
+
+# Works for 0.3 s before it loads a Python, which then works on and on.
+LATE = textwrap.dedent('''\
+    #include <dlfcn.h>
+    #include <time.h>
+    static volatile unsigned sink;
+    int main(int, char** argv) {
+      while (clock() < 0.3 * CLOCKS_PER_SEC) ++sink;
+      void* python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+      if (python == nullptr) return 1;
+      reinterpret_cast<void (*)()>(dlsym(python, "Py_Initialize"))();
+      return reinterpret_cast<int (*)(const char*)>(
+          dlsym(python, "PyRun_SimpleString"))(argv[2]);
+    }
     ''')
 
 # One thread for each kind of wait.
@@ -306,6 +322,23 @@ def a_hang_is_shown_at_once():
               (125, True))
 
 
+def a_python_that_is_loaded_late(by):
+    libraries = [found for _, path, _ in pythons() for found in glob.glob(
+        os.path.join(os.path.dirname(path), "../lib/libpython3.*.so.1.0"))]
+    if not libraries:
+        raise Skip("no Python that is a shared library")
+    library = os.path.realpath(libraries[-1])
+    program = run.path("late")
+    subprocess.run(["c++", "-o", program, script("late.cc", LATE)], check=True)
+    home = os.path.dirname(os.path.dirname(library))
+    work = ("import time\ndef late():\n while time.process_time() < 2.3: "
+            "sum(range(1000))\nlate()")
+    trace, _ = record(f"PYTHONHOME={home}", program, library, work, python="env",
+                      options=("--stacks-by", by))
+    got = owns(report(trace)).get("late", 0) / 1e9
+    true(f"late(): {got:.2f} s", 1 < got < 2)
+
+
 def those_that_live_shortly_are_seen():
     trace, _ = record(script("short.py", SHORT))
     told = report(trace)
@@ -366,6 +399,8 @@ for one in pythons():
         run.case(f"waits_{one[0]}", waits, *one)
 run.case("a_deadlock_is_told_its_lines", a_deadlock_is_told_its_lines)
 run.case("a_hang_is_shown_at_once", a_hang_is_shown_at_once)
+for one in ("proc", "perf"):
+    run.case(f"a_python_that_is_loaded_late_by_{one}", a_python_that_is_loaded_late, one)
 run.case("those_that_live_shortly_are_seen", those_that_live_shortly_are_seen)
 run.case("stacks_can_be_off", stacks_can_be_off)
 run.case("the_hottest_function_is_named", the_hottest_function_is_named)

@@ -273,7 +273,7 @@ def other_programs_by_exec():
         }
         '''))
     with Job(again, "9", program) as job:
-        watch = Watch("--pid", job.pid, "--for", "8s")
+        watch = Watch("--pid", job.pid, "--for", "60s")
         job.end(3, "done\n")
         found = watch.end()
     equal("ended by", found["run"]["ended_by"], "target gone")
@@ -294,7 +294,9 @@ def pauses_are_not_sampled():
         job.say("t")  # begins while nobody listens
         found = watch.end()
     sampling, run_told = found["sampling"], found["run"]
-    true(f"sampled in the delay: {sampling}", sampling["sampled_ns"] < 1.1 * 2 * 2e9)
+    cores = min(os.cpu_count(), 5)
+    true(f"sampled in the delay: {sampling}",
+         sampling["sampled_ns"] < 1.1 * cores * 2e9)
     true("the thread of the delay",
          any(f["function"] == "late_thread" for f in found["functions"]))
     check_shares(found)

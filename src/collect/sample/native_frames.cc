@@ -1,5 +1,6 @@
 #include "collect/sample/native_frames.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collect/symbols/code_names.h"
@@ -29,6 +30,14 @@ void AddNames(TraceWriter& out, uint32_t frame,
 
 }  // namespace
 
+StackFrame FrameOf(TraceWriter& out, const PythonFrame& frame) {
+  StackFrame made;
+  made.function = out.Intern(frame.function);
+  made.file = out.Intern(frame.file);
+  made.line = static_cast<uint32_t>(std::max(frame.line, 0));
+  return made;
+}
+
 StackFrame NativeFrames::Of(const NativeFrame& native, uint32_t process,
                             pid_t pid) {
   if (native.file == nullptr) return OfMade(native, process, pid);
@@ -39,6 +48,24 @@ StackFrame NativeFrames::Of(const NativeFrame& native, uint32_t process,
   if (places_.size() < kMostPlaces && !places_.contains(place))
     places_.emplace(place, out_.AddFrame(frame));
   return frame;
+}
+
+void NativeFrames::Put(const NativeStack& stack, uint32_t process, pid_t pid,
+                       std::vector<StackFrame>& out) {
+  for (size_t i = stack.frames.size(); i-- > 0;)
+    out.push_back(Of(stack.frames[i], process, pid));
+}
+
+void NativeFrames::Put(const MergedStack& merged, const NativeStack& stack,
+                       const std::vector<PythonFrame>& python, uint32_t process,
+                       pid_t pid, std::vector<StackFrame>& out) {
+  for (size_t i = merged.frames.size(); i-- > 0;) {
+    const MergedFrame& one = merged.frames[i];
+    if (!one.python)
+      out.push_back(Of(stack.frames[one.index], process, pid));
+    else if (one.index < python.size())
+      out.push_back(FrameOf(out_, python[one.index]));
+  }
 }
 
 StackFrame NativeFrames::OfMade(const NativeFrame& native, uint32_t process,

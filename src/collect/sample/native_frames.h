@@ -11,11 +11,16 @@
 
 #include "base/time.h"
 #include "collect/sample/named_places.h"
+#include "collect/stacks/python_process.h"
+#include "collect/unwind/merged_stack.h"
 #include "collect/unwind/unwinder.h"
 #include "trace/copy.h"
 #include "trace/writer.h"
 
 namespace sonde {
+
+// A function of Python as a frame of a trace.
+StackFrame FrameOf(TraceWriter& out, const PythonFrame& frame);
 
 // The native functions of a recording as frames of its trace: where they lie
 // while it runs, their names at its end. Names come from the debug information
@@ -33,6 +38,13 @@ class NativeFrames {
 
   // `process` is the number of the process that the frame was seen in.
   StackFrame Of(const NativeFrame& frame, uint32_t process, pid_t pid);
+  // Those of a whole stack, the outermost first, behind what `out` has.
+  void Put(const NativeStack& stack, uint32_t process, pid_t pid,
+           std::vector<StackFrame>& out);
+  // The same with `python` between them, as they were merged.
+  void Put(const MergedStack& merged, const NativeStack& stack,
+           const std::vector<PythonFrame>& python, uint32_t process, pid_t pid,
+           std::vector<StackFrame>& out);
 
   // Gives all their names, once, in a child process; takes seconds at most.
   void Name();

@@ -68,6 +68,7 @@ NativeSampler::NativeSampler(SampledRun& run)
     return;
   }
   run_.native_stacks = true;
+  if (run_.stacks_of != StacksOf::kCommand) counted_from_ns_ = INT64_MAX;
   period_ns_ = static_cast<int64_t>(1e9 / hz_);
   const auto records =
       static_cast<int64_t>(events_.rings()[0].bytes() / events_.record_bytes());
@@ -96,7 +97,7 @@ Status NativeSampler::Attach(int64_t now_ns) {
       return events_.AttachCommand(live.begin()->second.pid, walker());
     }
     attached_changes_ = run_.tree.changes();
-    events_.AttachRunning(live, now_ns, walker());
+    if (events_.HasRoomFor(live)) events_.AttachRunning(live, now_ns, walker());
     if (events_.left_out() > 0) {
       const Error why = events_.TooMany();
       return events_.AttachMachine(walker()).ok() ? Ok() : Status(why);
@@ -140,14 +141,14 @@ void NativeSampler::GiveUp(const Error& why) {
 // Other samplers keep files open: they get by with what is left.
 void NativeSampler::Charge() {
   const size_t open = events_.count() + events_.rings().size();
-  if (open > charged_)
-    run_.budget.left -= std::min(run_.budget.left, open - charged_);
-  else
-    run_.budget.left += charged_ - open;
-  charged_ = open;
+  run_.budget.left += std::exchange(charged_, 0);
+  charged_ = std::min(run_.budget.left, open);
+  run_.budget.left -= charged_;
 }
 
 void NativeSampler::Poll(int64_t now_ns) {
+  counted_from_ns_ = std::min(counted_from_ns_, now_ns);
+  polled_ns_ = now_ns;
   // A process whose end is known is asked nothing any more.
   std::erase_if(programs_, [&](const auto& one) {
     const auto state = run_.tree.FindNumber(one.first);
@@ -241,6 +242,8 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
   sample.time_ns = record->time_ns + offset_ns;
   // It was another program then, whose code is gone.
   if (sample.time_ns < program->exec_ns) return;
+  if (sample.time_ns < counted_from_ns_ || sample.time_ns > counted_to_ns_)
+    return;
   sample.weight_ns = static_cast<uint64_t>(period_ns_);
   if (program->interpreter && walk.tid != static_cast<pid_t>(record->tid) &&
       NowNs() < next_read_ns_) {
@@ -264,14 +267,10 @@ void NativeSampler::Take(std::string_view bytes, int64_t offset_ns,
                            ? MergePython(*record, walk, number, *program)
                            : stack_.end == UnwindEnd::kComplete;
     if (!program->interpreter)
-      for (size_t i = stack_.frames.size(); i-- > 0;)
-        frames_.push_back(run_.native.frames.Of(stack_.frames[i], number,
-                                                program->code.pid()));
+      run_.native.frames.Put(stack_, number, program->code.pid(), frames_);
     if (Starts(*program, sample.time_ns)) return;
-    // A function that makes system calls says by its name which. The processor
-    // leaves the place of the call in rcx.
-    if (record->in_kernel && registers[kRcx] != registers[kRip])
-      frames_.push_back(fault_);
+    // A function that makes system calls says by its name which.
+    if (record->in_kernel && !CallsSystem(registers)) frames_.push_back(fault_);
     if (!frames_.empty()) sample.stack = run_.out.AddStack(frames_);
     if (!whole) sample.flags |= Sample::kApproximate;
   }
@@ -294,6 +293,19 @@ void NativeSampler::UnwindFurther(const StackRecord& record, Program& program) {
   if (further_.end != UnwindEnd::kComplete) return;
   std::swap(stack_, further_);
   copy_ = longer_;
+}
+
+// Whether the innermost function has made a system call. Most processors leave
+// the place behind the call in rcx; else the call stands before that place.
+bool NativeSampler::CallsSystem(const Registers& registers) {
+  if (registers[kRcx] == registers[kRip]) return true;
+  if (stack_.frames.empty() || stack_.frames[0].file == nullptr) return false;
+  constexpr uint8_t kSyscall[] = {0x0f, 0x05};
+  uint8_t code[sizeof(kSyscall)] = {};
+  CodeFile& file = *stack_.frames[0].file;
+  run_.native.files.KeepOpen(file);
+  return file.Read(stack_.frames[0].address - sizeof(code), code) &&
+         std::equal(std::begin(code), std::end(code), kSyscall);
 }
 
 NativeSampler::Program* NativeSampler::ProgramOf(pid_t pid, uint32_t* number) {
@@ -391,14 +403,8 @@ bool NativeSampler::MergePython(const StackRecord& record,
     next_read_ns_ = NowNs() + cost_ns * kRestByReading;
   }
   MergeStacks(stack_, python.raw, interpreter, merged_);
-  for (size_t i = merged_.frames.size(); i-- > 0;) {
-    const MergedFrame& one = merged_.frames[i];
-    if (!one.python)
-      frames_.push_back(run_.native.frames.Of(stack_.frames[one.index], number,
-                                              program.code.pid()));
-    else if (one.index < python.frames.size())
-      frames_.push_back(FrameOf(run_.out, python.frames[one.index]));
-  }
+  run_.native.frames.Put(merged_, stack_, python.frames, number,
+                         program.code.pid(), frames_);
   return merged_.complete && exact;
 }
 
@@ -450,6 +456,7 @@ void NativeSampler::Pause(bool paused) {
 
 void NativeSampler::Stop(int64_t now_ns) {
   if (period_ns_ == 0) return;
+  if (run_.stacks_of != StacksOf::kCommand) counted_to_ns_ = polled_ns_;
   if (!run_.paused) Drain(now_ns);
   events_.Close();
   walker_.reset();

@@ -113,6 +113,7 @@ class NativeSampler : public Gatherer {
   // As its own pid namespace numbers a thread.
   static pid_t OwnTid(pid_t pid, pid_t tid);
   SampledRun::Python* PythonOf(uint32_t number, int64_t exec_ns);
+  bool CallsSystem(const Registers& registers);
   void UnwindFurther(const StackRecord& record, Program& program);
   bool MergePython(const StackRecord& record, const FrameWalker::Walk& walk,
                    uint32_t number, Program& program);
@@ -124,6 +125,10 @@ class NativeSampler : public Gatherer {
   const double hz_;
   StackEvents events_;
   size_t charged_ = 0;  // to the run's budget
+  // Of what runs already CPU time is counted from the first tick to the last:
+  // samples of other moments would be more than the whole.
+  int64_t counted_from_ns_ = kNoTime, counted_to_ns_ = INT64_MAX;
+  int64_t polled_ns_ = 0;
   uint64_t attached_changes_ = 0;
   std::vector<TaskRecord> heard_;
   std::optional<FrameWalker> walker_;

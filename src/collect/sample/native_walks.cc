@@ -34,6 +34,7 @@ void NativeSampler::LoadWalker() {
 void NativeSampler::DropWalker(const Error& why) {
   not_walked_ = SourceState::Fails(why.what, why.hint);
   walker_.reset();
+  walked_.clear();
   run_.stacks_by = StacksBy::kPerf;
   every_ns_ = kMostOftenNs;
 }
@@ -48,7 +49,12 @@ bool NativeSampler::WalkedChanged() const {
 // threads have changed, soon again while some of them are unknown, and once a
 // second: threads may come to Python late.
 void NativeSampler::SyncWalked(int64_t now_ns) {
-  if (!walker_ || (run_.pythons.empty() && walked_.empty())) return;
+  if (!walker_) return;
+  if (run_.pythons.empty() && walked_.empty()) {
+    // One that was found has become another program since.
+    walked_pythons_ = run_.pythons_found;
+    return;
+  }
   if (!walker_->loaded()) LoadWalker();
   if (!walker_ || now_ns < next_sync_ns_ ||
       (!WalkedChanged() && now_ns < next_ask_ns_))

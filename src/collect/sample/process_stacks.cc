@@ -169,6 +169,9 @@ CodeFrame StackReader::FrameOf(const NativeFrame& native) const {
 // Puts native_ and what Python says of the thread into its frames.
 void StackReader::Merge(const Target& target, ThreadStack& thread) {
   thread.frames.clear();
+  thread.approximate =
+      std::any_of(thread.python.begin(), thread.python.end(),
+                  [](const PythonThread& one) { return one.approximate; });
   const auto python =
       std::find_if(thread.python.begin(), thread.python.end(),
                    [](const PythonThread& one) { return !one.frames.empty(); });
@@ -185,7 +188,6 @@ void StackReader::Merge(const Target& target, ThreadStack& thread) {
       thread.frames.push_back(FrameOf(native_.frames[one.index]));
     else if (one.index < python->frames.size())
       thread.frames.push_back(FrameOfPython(python->frames[one.index]));
-  thread.approximate = python->approximate;
   // What calls the outermost function of a Python is not shown anyway.
   thread.cut = python->cut || (!native_.frames.empty() && !whole &&
                                !target.interpreter->is_program);

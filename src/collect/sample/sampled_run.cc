@@ -36,12 +36,4 @@ const char* NameOf(StacksBy by) {
   return kNames[static_cast<size_t>(by)];
 }
 
-StackFrame FrameOf(TraceWriter& out, const PythonFrame& frame) {
-  StackFrame made;
-  made.function = out.Intern(frame.function);
-  made.file = out.Intern(frame.file);
-  made.line = static_cast<uint32_t>(std::max(frame.line, 0));
-  return made;
-}
-
 }  // namespace sonde

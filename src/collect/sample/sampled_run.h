@@ -99,9 +99,6 @@ struct SampledRun {
   int64_t next_machine_ns_ = 0;
 };
 
-// A function of Python as a frame of a trace.
-StackFrame FrameOf(TraceWriter& out, const PythonFrame& frame);
-
 // How the table makes a gatherer of type T.
 template <typename T>
 std::unique_ptr<Gatherer> Make(SampledRun& run) {

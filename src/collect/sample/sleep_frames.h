@@ -23,9 +23,10 @@ class SleepFrames {
 
   // Where a thread of process `number` sleeps that Look() has just seen asleep;
   // told to the thread. `python` is what was read of it since, null if it is in
-  // no function of Python; `interpreter` is whose functions those are. If the
-  // thread has gone on meanwhile, the stack is approximate and has no native
-  // functions next to Python's.
+  // no function of Python; `interpreter` is whose functions those are. A stack
+  // that could not be followed to its end is approximate; so is one whose
+  // thread has gone on meanwhile, and it has no native functions next to
+  // Python's.
   void Put(uint32_t number, ProcessCode& code, const PythonThread* python,
            const Interpreter* interpreter, WatchedThread& thread);
 

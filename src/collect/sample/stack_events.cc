@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <utility>
 
@@ -28,6 +29,9 @@ constexpr size_t kPages = 128;
 // Frames of libraries that multiply, and the start of large programs, are
 // deeper than 16 KiB. What lies beyond is read later, if it is still there.
 constexpr size_t kLargePages = 256;
+// Where memory may be locked, all rings together may be so large: beside a
+// hundred threads that burn we may not run for 0.2 s.
+constexpr size_t kAllPages = 2048;
 constexpr uint32_t kCopyBytes = 16 << 10, kLargeCopyBytes = 48 << 10;
 // A ring must hold so many samples.
 constexpr size_t kFewestRecords = 2, kFewLarge = 8;
@@ -86,9 +90,11 @@ StackEvents::StackEvents(double hz, size_t most_events)
 Status StackEvents::OpenRings(bool large) {
   if (!kUnwinds) return Error{Error::Kind::kUnsupported, kNotUnwound};
   copy_bytes_ = kCopyBytes;
+  const size_t pages =
+      large ? std::max(kLargePages, std::bit_floor(kAllPages / cpus_.size()))
+            : kPages;
   for (const int cpu : cpus_) {
-    auto ring =
-        PerfRing::Open(RingAttr(), 0, cpu, large ? kLargePages : kPages);
+    auto ring = PerfRing::Open(RingAttr(), 0, cpu, pages);
     if (!ring.ok()) return ring.error();
     if (ring.value().bytes() < kFewestRecords * record_bytes())
       return Error{Error::Kind::kDenied,
@@ -165,6 +171,15 @@ Status StackEvents::AttachMachine(FrameWalker* walker) {
   groups_.emplace(next_group_++, std::move(group));
   machine_ = true;
   return Ok();
+}
+
+bool StackEvents::HasRoomFor(
+    const std::map<uint32_t, ProcessTree::Live>& live) {
+  size_t threads = 0;
+  for (const auto& [number, process] : live) threads += process.threads.size();
+  if (threads * cpus_.size() <= most_) return true;
+  left_out_ = threads;
+  return false;
 }
 
 void StackEvents::AttachRunning(

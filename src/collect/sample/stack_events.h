@@ -69,6 +69,9 @@ class StackEvents {
   Status AttachCommand(pid_t root, FrameWalker* walker);
   // Then others need no events, and those they had are closed.
   Status AttachMachine(FrameWalker* walker);
+  // Whether each thread of `live` may have its events. If not, they are left
+  // out: to open some and close them again takes seconds where they all burn.
+  bool HasRoomFor(const std::map<uint32_t, ProcessTree::Live>& live);
   // Attaches to the threads of `live` that have no events: to all at the first
   // time, and after Detach().
   void AttachRunning(const std::map<uint32_t, ProcessTree::Live>& live,

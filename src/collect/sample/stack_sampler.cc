@@ -33,8 +33,9 @@ constexpr size_t kNativeRests = 4, kNativeThreadRests = 8;
 // may be one yet.
 constexpr int64_t kNativeAfterNs = kNsPerSec / 5;
 constexpr int64_t kNoPythonAfterNs = 2 * kNsPerSec;
-// After these times a process that was no Python is looked at again: it may
-// have loaded one. What looks like a Python may only just be loading it.
+// After these times, and then after the last again and again, a process that
+// was no Python is looked at anew if it has worked: it may have loaded one.
+// What looks like a Python may only just be loading it.
 constexpr int64_t kTryAgainNs[] = {kNsPerSec / 2, 2 * kNsPerSec,
                                    10 * kNsPerSec};
 constexpr int64_t kTryPythonAgainNs[] = {
@@ -179,8 +180,8 @@ bool StackSampler::WorthATry(Program& program, int64_t now_ns) {
   if (!program.looks_like_python)
     program.looks_like_python = LooksLikePython(program.pid);
   const int64_t cpu_ns = ClockNs(program.clock);
-  const bool works = cpu_ns - program.cpu_ns >= kMinCpuNs;
-  if (works) program.cpu_ns = cpu_ns;
+  const bool works = cpu_ns - program.tried_cpu_ns >= kMinCpuNs;
+  if (works) program.tried_cpu_ns = cpu_ns;
   if (works || *program.looks_like_python) return true;
   program.next_try_ns = now_ns + kCpuAgainNs;
   return false;
@@ -207,9 +208,8 @@ void StackSampler::TryFind(uint32_t number, Program& program, int64_t now_ns) {
   const std::span<const int64_t> again =
       *program.looks_like_python ? std::span<const int64_t>(kTryPythonAgainNs)
                                  : kTryAgainNs;
-  const size_t tries = program.tries++;
   program.next_try_ns =
-      tries < again.size() ? now_ns + again[tries] : INT64_MAX;
+      now_ns + again[std::min(program.tries++, again.size() - 1)];
 }
 
 // It is what its parent is, and lives in the memory of its parent.

@@ -33,9 +33,10 @@ namespace sonde {
 //  - Where perf samples running threads (SampledRun::native_stacks), only
 //    sleeping ones are looked at. Else the time of a thread that runs no
 //    Python, and what is left at the end, belongs to a sample without a stack.
-//  - Whether a process is a Python is asked when it has used 50 ms; of what
-//    looks like one after 10 ms, and of a copy of one at once, so that those
-//    that live shortly are seen too. That takes 2 % of a core at most. A
+//  - Whether a process is a Python is asked when it has used 50 ms, and every
+//    ten seconds as long as it works; of what looks like one after 10 ms, and
+//    of a copy of one at once, so that those that live shortly are seen too.
+//    That takes 2 % of a core at most. A
 //    process that is none is looked at, more seldom, once it has lived for
 //    0.2 s.
 //  - A thread that sleeps on is written down once a second.
@@ -79,7 +80,7 @@ class StackSampler : public Gatherer {
     int64_t cpu_ns = 0;
     std::optional<bool> looks_like_python;  // once that was asked
     size_t tries = 0;
-    int64_t next_try_ns = 0;
+    int64_t tried_cpu_ns = 0, next_try_ns = 0;
     SampledRun::Python* python = nullptr;  // in SampledRun::pythons
     std::optional<ProcessCode> code;       // once its threads are looked at
     int64_t since_ns = 0;                  // that it is this program

@@ -44,6 +44,9 @@ class ProcessCode {
   // Nothing if no code is mapped there.
   std::optional<Place> Find(uint64_t pc);
 
+  // Whether code is mapped there, as far as is known: nothing is read.
+  bool Holds(uint64_t pc) { return Search(pc) != nullptr; }
+
   // It has mapped something, or runs another program.
   void Changed() { stale_ = true; }
   // How often the mappings were read.

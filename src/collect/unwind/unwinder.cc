@@ -152,7 +152,7 @@ std::optional<uint64_t> Unwinder::Walk::FindLink(UnwindEnd& why) const {
   const auto link_at = [&](uint64_t place, uint64_t& next) {
     uint64_t pc = 0;
     return WordAt(stack, place, next) && WordAt(stack, place + kWord, pc) &&
-           next > place && next % kWord == 0 && pc != 0 && code.Find(pc - 1);
+           next > place && next % kWord == 0 && pc != 0 && code.Holds(pc - 1);
   };
   const uint64_t end = stack.address + stack.bytes.size();
   const uint64_t from = (registers[kRsp] + kWord - 1) / kWord * kWord;
