@@ -24,8 +24,8 @@ constexpr bool kUnwinds = true;
 constexpr bool kUnwinds = false;
 #endif
 constexpr char kNotUnwound[] = "this build reads stacks on x86-64 only";
-// 512 KiB for each CPU, fewer where the user may lock no more.
-constexpr size_t kPages = 128;
+// 1 MiB for each CPU, less where the user may lock no more.
+constexpr size_t kPages = 256;
 // Frames of libraries that multiply, and the start of large programs, are
 // deeper than 16 KiB. What lies beyond is read later, if it is still there.
 constexpr size_t kLargePages = 256;

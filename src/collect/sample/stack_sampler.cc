@@ -21,6 +21,10 @@ constexpr int64_t kCpuAgainNs = 100 * kNsPerMs;
 // Ticks that come seldom are not waited for; ten a second do it.
 constexpr int64_t kFindEveryNs = 150 * kNsPerMs;
 constexpr int64_t kLeastFindNs = kNsPerMs;
+constexpr int64_t kLeastWaitLookNs = 10 * kNsPerMs;
+// Where nobody went to sleep in so many looks, the next come more seldom.
+constexpr int kQuietLooks = 8;
+constexpr int64_t kQuietNs = 50 * kNsPerMs;
 constexpr int64_t kRestByCost = 50;  // at most 1/50 of the time
 constexpr int64_t kTellSleepNs = kNsPerSec;
 // PythonProcess::Sample() looks anew for threads that it did not know.
@@ -65,6 +69,15 @@ uint8_t FlagsOf(const PythonThread* python) {
   return exact ? 0 : Sample::kApproximate;
 }
 
+// Where threads only wait is told by half as many looks, and a hundred a
+// second: for how long they do is the kernel's account.
+int64_t IntervalNs(const SampledRun& run) {
+  if (run.stacks_hz <= 0) return kNsPerSec;  // nobody looks
+  const auto interval_ns = static_cast<int64_t>(1e9 / run.stacks_hz);
+  return run.native_stacks ? std::max(2 * interval_ns, kLeastWaitLookNs)
+                           : interval_ns;
+}
+
 constexpr SourceInfo kStackSources[] = {
     {"stacks", "where in their code programs are", CheckStacks}};
 
@@ -72,11 +85,8 @@ constexpr SourceInfo kStackSources[] = {
 
 StackSampler::StackSampler(SampledRun& run)
     : run_(run),
-      // Where threads only wait is told by half as many looks.
-      ticks_(NowNs(), run.stacks_hz > 0
-                          ? static_cast<int64_t>(
-                                (run.native_stacks ? 2e9 : 1e9) / run.stacks_hz)
-                          : INT64_MAX / 4),
+      interval_ns_(IntervalNs(run)),
+      next_tick_ns_(NowNs()),
       next_find_ns_(NowNs() + kFindEveryNs),
       rest_find_ns_(NowNs()),
       sleep_frames_(run) {}
@@ -287,16 +297,16 @@ int64_t StackSampler::next_look_ns() const {
                               ? rest_find_ns_
                               : std::max(next_find_ns_, rest_find_ns_);
   for (const auto& [number, program] : programs_)
-    if (program.code) return std::min(find_ns, ticks_.next_ns());
+    if (program.code) return std::min(find_ns, next_tick_ns_);
   return find_ns;
 }
 
 void StackSampler::Look(int64_t now_ns) {
   if (FindIsDue(now_ns)) FindPythons(now_ns);
-  if (!ticks_.Due(now_ns)) return;
-  ticks_.Take(now_ns);
+  if (now_ns < next_tick_ns_) return;
   const int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   Sync(now_ns);
+  ++quiet_looks_;
   const size_t most = programs_.size() / kAlwaysAsked;
   for (auto& [number, program] : programs_) {
     if (!program.code || program.rest.Skips()) continue;
@@ -311,7 +321,16 @@ void StackSampler::Look(int64_t now_ns) {
       LookAt(number, program, now_ns);
   }
   const int64_t cost_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before_ns;
-  ticks_.RestUntil(now_ns + cost_ns * kRestByCost);
+  const bool quiet = run_.native_stacks && quiet_looks_ > kQuietLooks;
+  next_tick_ns_ = std::max(
+      next_tick_ns_ + About(interval_ns_),
+      now_ns + std::max(cost_ns * kRestByCost, quiet ? About(kQuietNs) : 0));
+}
+
+// That long on average. A program may have a rhythm of its own, and looks in
+// step with it would always see the same.
+int64_t StackSampler::About(int64_t time_ns) {
+  return time_ns / 2 + static_cast<int64_t>(random_() % 1024) * time_ns / 1024;
 }
 
 // None of its threads has run. They are where they were until this moment: what
@@ -348,7 +367,10 @@ void StackSampler::LookAt(uint32_t number, Program& program, int64_t now_ns) {
       PutRan(now_ns, program, thread, 0, 0);
     else if (seen == Seen::kRuns)
       running_.push_back(&thread);
-    if (seen == Seen::kSleeps) sleeping_.push_back(&thread);
+    if (seen == Seen::kSleeps) {
+      sleeping_.push_back(&thread);
+      quiet_looks_ = 0;
+    }
   }
   // A thread that was not asked in this look may have run.
   program.asleep = std::all_of(

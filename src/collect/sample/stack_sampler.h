@@ -8,13 +8,13 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "collect/sample/sampled_run.h"
 #include "collect/sample/sleep_frames.h"
-#include "collect/sample/ticks.h"
 #include "collect/sample/watched_thread.h"
 #include "collect/stacks/python_process.h"
 #include "collect/unwind/process_code.h"
@@ -40,6 +40,8 @@ namespace sonde {
 //    process that is none is looked at, more seldom, once it has lived for
 //    0.2 s.
 //  - A thread that sleeps on is written down once a second.
+//  - Where perf samples running threads, there are a hundred looks a second,
+//    and twenty as long as nobody goes to sleep.
 //  - Looks cost at most 2 % of a core: they become rarer, and what they stand
 //    for longer. Of more than 32 threads, and of more than 32 processes, those
 //    that sleep are asked less often.
@@ -91,6 +93,7 @@ class StackSampler : public Gatherer {
     Rest rest;
   };
 
+  int64_t About(int64_t time_ns);
   bool FindIsDue(int64_t now_ns) const;
   void FindPythons(int64_t now_ns);
   void Sync(int64_t now_ns);
@@ -113,11 +116,14 @@ class StackSampler : public Gatherer {
   void PutSlept(int64_t now_ns, WatchedThread& thread);
 
   SampledRun& run_;
-  Ticks ticks_;
+  const int64_t interval_ns_;
+  int64_t next_tick_ns_;
+  std::minstd_rand random_;
   std::map<uint32_t, Program> programs_;
   uint64_t seen_changes_ = UINT64_MAX;
   int64_t next_find_ns_;  // at the latest
   int64_t rest_find_ns_;  // not before
+  int quiet_looks_ = 0;   // since a thread was seen to have gone to sleep
   std::vector<char> buffer_;
   std::vector<StackFrame> frames_;
   SleepFrames sleep_frames_;
