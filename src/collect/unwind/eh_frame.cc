@@ -7,6 +7,7 @@
 #include <span>
 
 #include "collect/unwind/frame_program.h"
+#include "collect/unwind/prologue.h"
 #include "collect/unwind/table_bytes.h"
 
 namespace sonde {
@@ -155,6 +156,7 @@ UnwindRow EhFrame::Find(const CodeFile& file, uint64_t address) {
   // A return address is one behind the instruction that is asked for.
   for (const uint64_t at : {address, address + 1})
     if (const auto row = SignalReturn(file, at)) return *row;
+  if (const auto row = RowByPrologue(file, address, bytes_read_)) return *row;
   return Only(UnwindRow::Kind::kNoTable);
 }
 

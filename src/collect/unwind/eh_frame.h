@@ -13,7 +13,10 @@ namespace sonde {
 // Looks up places of code in the tables that compilers leave for exceptions,
 // .eh_frame, by the sorted list of functions in .eh_frame_hdr.
 //
-//  - Nothing is read but what one place needs: some hundred bytes.
+//  - Of a place that no table tells of, the beginning of its function is asked
+//    (RowByPrologue).
+//  - Nothing is read but what one place needs: some hundred bytes, without a
+//    table 32 KiB.
 //  - Of a function whose entry is longer than kMostEntryBytes the table is bad.
 //
 // One thread.

@@ -19,6 +19,7 @@ inline constexpr size_t kKeptCount = 7;
 struct UnwindRow {
   enum class Kind : uint8_t {
     kTable,     // as the fields say
+    kPrologue,  // as the fields say, if they lead behind a call
     kNoTable,   // nothing is known of this place
     kBadTable,  // what stands there makes no sense, or is not understood
   };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <optional>
 
+#include "collect/unwind/prologue.h"
+
 namespace sonde {
 namespace {
 
@@ -69,6 +71,8 @@ struct Unwinder::Walk {
              std::optional<uint64_t>& value, UnwindEnd& why) const;
   std::optional<uint64_t> Cfa(const UnwindRow& row, UnwindEnd& why) const;
   std::optional<uint64_t> FindLink(UnwindEnd& why) const;
+  // Whether what lies below the CFA is where a call returns to.
+  bool ReturnsBehindCall(const UnwindRow& row) const;
 };
 
 bool Unwinder::Walk::Value(const Rule& rule, uint8_t number, uint64_t cfa,
@@ -164,6 +168,18 @@ std::optional<uint64_t> Unwinder::Walk::FindLink(UnwindEnd& why) const {
     if (next >= end && next - end < kLinkBytes) why = UnwindEnd::kEndOfCopy;
   }
   return std::nullopt;
+}
+
+bool Unwinder::Walk::ReturnsBehindCall(const UnwindRow& row) const {
+  UnwindEnd why;
+  const auto cfa = Cfa(row, why);
+  uint64_t pc = 0;
+  if (!cfa || !WordAt(stack, *cfa - kWord, pc) || !code.Holds(pc - 1))
+    return false;
+  const auto place = code.Find(pc - 1);
+  if (!place || place->file == nullptr) return false;
+  code.files().KeepOpen(*place->file);
+  return IsBehindCall(*place->file, place->address + 1);
 }
 
 Unwinder::Step Unwinder::ByTable(Walk& walk, const UnwindRow& row) {
@@ -277,10 +293,15 @@ void Unwinder::Unwind(ProcessCode& code, const Registers& registers,
       walk.Stop(UnwindEnd::kBadTable);
       return;
     }
-    const Step step = row != nullptr && row->kind == UnwindRow::Kind::kTable
-                          ? ByTable(walk, *row)
-                          : ByFramePointer(walk);
+    using Kind = UnwindRow::Kind;
+    const bool by_prologue = row != nullptr && row->kind == Kind::kPrologue &&
+                             walk.ReturnsBehindCall(*row);
+    const Step step =
+        by_prologue || (row != nullptr && row->kind == Kind::kTable)
+            ? ByTable(walk, *row)
+            : ByFramePointer(walk);
     if (step == Step::kStop) return;
+    if (by_prologue) walk.guessed = true;
     out.frames.back().top = walk.registers[kRsp];
   }
 }

@@ -27,8 +27,9 @@ struct NativeFrame {
   // The place is behind the call: the instruction of the call ends one byte
   // before. False for the innermost, and for what a signal interrupted.
   bool is_return_address = false;
-  // Found by frame pointers where there is no table, or where the first of them
-  // had to be looked for: mostly right, and a function may have been skipped.
+  // Found by frame pointers or the beginning of a function where there is no
+  // table, or where the first frame pointer had to be looked for: mostly right,
+  // and a function may have been skipped.
   bool guessed = false;
   // Its part of the stack ends here, where that of its caller begins. 0: not
   // known, as of the last frame.

@@ -133,6 +133,54 @@ struct UnwinderTest : testing::Test {
   sink = block[3] + room[0];
 }
 
+// As libraries of mathematics have them: written by hand, without a table.
+extern "C" void sonde_test_without_table(void (*call)(void*), void* what);
+asm(R"(
+  .text
+  .p2align 4
+  .type sonde_test_without_table, @function
+sonde_test_without_table:
+  endbr64
+  sub $0x48, %rsp
+  mov %rbx, (%rsp)
+  mov %r12, 0x20(%rsp)
+  mov %rdi, %rax
+  mov %rsi, %rdi
+  mov $77, %ebx
+  mov $78, %r12d
+  call *%rax
+  mov (%rsp), %rbx
+  mov 0x20(%rsp), %r12
+  add $0x48, %rsp
+  ret
+  .size sonde_test_without_table, . - sonde_test_without_table
+)");
+
+[[gnu::noinline]] void BelowAssembler(void* moment) {
+  TAKE_MOMENT(*static_cast<Moment*>(moment));
+}
+
+[[gnu::noinline]] void ThroughAssembler(Moment& moment, Moment& outer) {
+  TAKE_MOMENT(outer);
+  sonde_test_without_table(BelowAssembler, &moment);
+  sink = sink + 1;
+}
+
+TEST_F(UnwinderTest, AFunctionWithoutATableIsKnownByItsBeginning) {
+  Moment moment, outer;
+  ThroughAssembler(moment, outer);
+  const NativeStack stack = Unwind(moment);
+  EXPECT_EQ(stack.end, UnwindEnd::kComplete) << NameOf(stack.end);
+  const std::vector<uint64_t> callers = CallersOf(stack);
+  ASSERT_EQ(callers.size(), outer.callers.size() + 2);
+  const auto assembler = reinterpret_cast<uint64_t>(&sonde_test_without_table);
+  EXPECT_LT(callers[0] - assembler, 64u);
+  EXPECT_TRUE(std::equal(outer.callers.begin(), outer.callers.end(),
+                         callers.begin() + 2));
+  EXPECT_TRUE(stack.frames[2].guessed);
+  EXPECT_FALSE(stack.frames[3].guessed);
+}
+
 TEST_F(UnwinderTest, EveryCallerIsFoundUpToTheOutermost) {
   Moment moment;
   Aligned(moment, 1000);
