@@ -1,9 +1,12 @@
-// waiting: does the program wait most of the time, and where?
+// waiting: does the program wait most of the time, or much of it for the disk,
+// and where?
 //
 // Evidence: the program used less than kWaitingCores, and samples of its
 // threads tell where one of them slept for at least kMostOfTheTime of the time:
 // the main thread of the process that worked most, of those whose stacks could
 // be read; one that waits for a process it started only if there is no other.
+// Or that thread waited for kMinDisk of the time until data was on the disk,
+// however much the program worked meanwhile.
 // Silent where another rule has found something: that says why; and
 // where nothing is known of the place at which it slept longest.
 
@@ -21,6 +24,7 @@ namespace sonde {
 namespace {
 
 constexpr double kSure = 0.9;
+constexpr double kMinDisk = 0.25;
 constexpr size_t kMostPlaces = 3;
 constexpr double kWorthAWord = 0.05;  // of the time
 
@@ -56,7 +60,8 @@ const char* AdviceOn(WaitKind kind) {
              "it.";
     case WaitKind::kEvent:
       return "Nothing came that the program could work on: whoever sends it "
-             "work is slower, or idle.";
+             "work is slower, or idle, or a time that the program has set is "
+             "not over.";
     case WaitKind::kOther:
       break;
   }
@@ -96,20 +101,27 @@ const ThreadFacts* WhoWaits(const Facts& facts, const ProcessFacts** process) {
 
 Outcome Waiting(const Case& about) {
   const Facts& facts = about.facts();
-  if (facts.judged.cores_used.value_or(kWaitingCores) >= kWaitingCores ||
-      about.AcceleratorsWellUsed() || facts.code.waits.empty())
+  if (!facts.judged.cores_used || about.AcceleratorsWellUsed() ||
+      facts.code.waits.empty())
     return {};
   const ProcessFacts* process = nullptr;
   const ThreadFacts* const thread = WhoWaits(facts, &process);
   if (thread == nullptr) return {};
-  double all = 0;
+  double all = 0, disk = 0;
   std::vector<const WaitFacts*> waits;
   for (const WaitFacts& wait : facts.code.waits)
     if (wait.thread == thread->row.number) {
       all += ShareOf(facts, wait);
+      if (wait.kind == WaitKind::kDisk) disk += ShareOf(facts, wait);
       waits.push_back(&wait);
     }
-  if (all < kMostOfTheTime) return {};
+  const bool mostly =
+      *facts.judged.cores_used < kWaitingCores && all >= kMostOfTheTime;
+  if (!mostly && disk < kMinDisk) return {};
+  if (!mostly)
+    std::stable_partition(waits.begin(), waits.end(), [](const WaitFacts* one) {
+      return one->kind == WaitKind::kDisk;
+    });
   for (const Rule& rule : Rules())
     if (rule.run != Waiting && !about.Of(rule.run).findings.empty()) return {};
 
@@ -118,10 +130,10 @@ Outcome Waiting(const Case& about) {
   const double share = ShareOf(facts, top);
   Finding f = FindingIn(facts.run.begin_ns, facts.run.end_ns);
   f.confidence = kSure;
-  f.summary =
-      fmt::format("Mostly waiting: {} waited {} for {} of the time, in {}.",
-                  CallThread(*process, *thread), PhraseOf(top.kind),
-                  FormatShare(share), CallWaitPlace(top));
+  f.summary = fmt::format("{}: {} waited {} for {} of the time, in {}.",
+                          mostly ? "Mostly waiting" : "Held up by saving",
+                          CallThread(*process, *thread), PhraseOf(top.kind),
+                          FormatShare(share), CallWaitPlace(top));
   for (size_t i = 0; i < waits.size() && i < kMostPlaces; ++i)
     if (i == 0 || ShareOf(facts, *waits[i]) >= kWorthAWord)
       Say(f, fmt::format("The thread waited {} {} in {}.",

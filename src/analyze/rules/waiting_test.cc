@@ -22,9 +22,11 @@ series 2 scope=thread:1 name=cpu_ns
 frame 1 function=poll file=/home/u/client.py line=12
 frame 2 function=clock_nanosleep file=[kernel]
 frame 3 function=epoll_wait file=[kernel]
+frame 4 function=fsync file=[kernel]
 stack 1 frame=1
 stack 2 parent=1 frame=2
 stack 3 parent=1 frame=3
+stack 4 parent=1 frame=4
 )") +
                           "ramp 1 from=0 to=10s slope=" + std::string(slope) +
                           "\nramp 2 from=0 to=10s slope=" + std::string(slope) +
@@ -52,6 +54,21 @@ TEST(WaitingTest, WhoIsAskedSeldomHasNothingToGain) {
   const Finding f = Judge(facts).findings.at(0);
   EXPECT_EQ(f.severity, Severity::kInfo);
   EXPECT_FALSE(f.gain.has_value());
+}
+
+TEST(WaitingTest, MuchSavingIsToldAlsoIfItWorks) {
+  const auto found = [](const char* disk) {
+    return Ask(Waiting, Waits("500ms/s",
+                              "sample 8s thread=1 stack=2 weight=2s waiting\n"
+                              "sample 9s thread=1 stack=4 weight=" +
+                                  std::string(disk) + " waiting\n"))
+        .findings;
+  };
+  ASSERT_EQ(found("2600ms").size(), 1u);
+  EXPECT_EQ(found("2600ms")[0].summary,
+            "Held up by saving: the main thread of python3 waited until data "
+            "was on the disk for 26.0 % of the time, in poll (client.py:12).");
+  EXPECT_TRUE(found("1500ms").empty());
 }
 
 TEST(WaitingTest, SilentWhereItWorks) {

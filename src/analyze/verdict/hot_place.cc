@@ -128,11 +128,13 @@ void PutWait(const Facts& facts, const WaitFacts& wait, const std::string& who,
   PutLine(wait.own, finding);
 }
 
-// Saving: the line in which the program waited longest for files and disks.
+// Saving: the line in which the program waited longest for files and disks, not
+// for what it reads.
 void PutWaitForDisk(const Facts& facts, Finding& finding) {
   const auto saves = [](const Facts&, const Stand& one) {
     return one.wait->kind == WaitKind::kDisk ||
-           one.wait->kind == WaitKind::kFile;
+           (one.wait->kind == WaitKind::kFile &&
+            one.wait->call.find("read") == std::string::npos);
   };
   const auto [wait, process] = LongestWait(facts, finding, saves);
   if (wait == nullptr) return;

@@ -58,8 +58,9 @@ frame 2 function=read file=[kernel]
 frame 3 function=copy module=1
 frame 4 function=wait4 file=[kernel]
 frame 5 function=wait_for module=2
+frame 6 function=write file=[kernel]
 stack 1 frame=1
-stack 2 parent=1 frame=2
+stack 2 parent=1 frame=6
 stack 3 frame=3
 stack 4 parent=3 frame=2
 stack 5 frame=5
@@ -85,6 +86,17 @@ TEST(HotPlace, AnotherProcessThatWaitsLongerIsNotTheOne) {
     PutHotPlace(facts, other);
     EXPECT_EQ(other.where.function, "") << "it waits for no file";
   }
+}
+
+TEST(HotPlace, WhoReadsDoesNotSave) {
+  const std::string piped(kPiped);
+  // Python saves without waiting.
+  const Facts facts =
+      FactsOfText(piped.substr(0, piped.find("sample 9s thread=3")));
+  Finding f;
+  f.rule = "checkpoint_stall";
+  PutHotPlace(facts, f);
+  EXPECT_EQ(f.where.function, "") << "tee has read all the time";
 }
 
 TEST(HotPlace, AHangIsWhereTheProcessStandsThatWorked) {
