@@ -125,17 +125,17 @@ SHORT = textwrap.dedent('''\
     #include <stdlib.h>
     #include <time.h>
     #include <unistd.h>
-    static void* nap(void* unused) {
-      struct timespec t = {0, 300000};
+    static void* nap(void* longer) {
+      struct timespec t = {0, longer ? 5000000 : 300000};
       nanosleep(&t, 0);
-      return unused;
+      return longer;
     }
     int main(int argc, char** argv) {
       if (argc < 2) puts("ready"), fflush(stdout);
       const time_t end = argc < 2 ? time(0) + 5 : atol(argv[1]);
       for (int i = 0; i < 50; ++i) {
         pthread_t t[4];
-        for (int k = 0; k < 4; ++k) pthread_create(&t[k], 0, nap, 0);
+        for (int k = 0; k < 4; ++k) pthread_create(&t[k], 0, nap, k % 2 ? t : 0);
         for (int k = 0; k < 4; ++k) pthread_join(t[k], 0);
       }
       if (time(0) >= end) return 5;

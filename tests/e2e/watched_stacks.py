@@ -188,7 +188,9 @@ def threads_that_come_and_go():
         '''))
     with Job(program) as job:
         found = Watch("--pid", job.pid, "--for", "3s").end()
-    cpu, sampled = found["run"]["cpu_ns"], found["sampling"]["sampled_ns"]
+    # Perf may see none that lives for so short a time.
+    sampled = (found["sampling"] or {"sampled_ns": 0})["sampled_ns"]
+    cpu = found["run"]["cpu_ns"]
     true(f"sampled {sampled} of {cpu}", sampled < 1.15 * max(cpu, found["run"]["wall_ns"]))
 
 
@@ -371,7 +373,9 @@ def more_threads_than_events():
         with Job(program, "1") as job:
             found = watch(job.pid, ())
         true(found["sampling"], found["sampling"]["by"] in ("perf", "bpf"))
-        true("one", "one" in {f["function"] for f in found["functions"]})
+        # Beside a hundred threads that burn, names may come too late.
+        true("one", "one" in {f["function"] for f in found["functions"]} or
+             any("names are missing" in m["why"] for m in missing(found, "native stacks")))
         equal("processes", {f["process"] for f in found["functions"]}, {1})
         true(f"sampled {found['sampling']} of {found['run']['cpu_ns']}",
              0.7 < found["sampling"]["sampled_ns"] / found["run"]["cpu_ns"] < 1.1)
